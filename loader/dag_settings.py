@@ -83,6 +83,8 @@ class DagSettings(_Section):
         tags: of the DAGs, next to those of the loader.
         retries: of a task whose error a retry can fix.
         pool: of the tasks that read the source and start Spark; empty for a pool of the source.
+        load_pool: of the task that reads tables for an initial load; empty for `pool`, or else another pool of the
+            source.
         queue: of the tasks, for executors with queues; empty for the default of Airflow.
         executor: of the tasks, if Airflow has several; empty for its first one.
         pause_on_failure: whether a DAG pauses itself after a failed run, until a person unpauses it.
@@ -94,6 +96,7 @@ class DagSettings(_Section):
     timeout_hours: TimeLimits = TimeLimits()
     retries: Annotated[int, Field(ge=0)] = 5
     pool: str = ""
+    load_pool: str = ""
     queue: str = ""
     executor: str = ""
     pause_on_failure: bool = False
@@ -111,3 +114,8 @@ def pool_of(source: str, settings: DagSettings) -> str:
     A pool that sources share lets a slow source delay the others.
     """
     return settings.pool or f"{dag_key(source)}.spark"
+
+
+def load_pool_of(source: str, settings: DagSettings) -> str:
+    """Return the pool of the task that reads tables of a source. It is another one, so that deltas go on meanwhile."""
+    return settings.load_pool or settings.pool or f"{dag_key(source)}.load"

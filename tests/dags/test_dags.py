@@ -134,7 +134,8 @@ def test_no_task_runs_for_ever(dag: DAG) -> None:
 def test_what_is_scarce_has_a_pool(dag: DAG) -> None:
     for task in dag.tasks:
         spark = isinstance(task, SparkSubmitOperator)
-        assert task.pool == ("shop.spark" if spark or task.task_id == "check_source" else "default_pool")
+        use = "load" if task.task_id == "read_tables" and dag.dag_id == "shop.initial_load" else "spark"
+        assert task.pool == (f"shop.{use}" if spark or task.task_id == "check_source" else "default_pool")
 
 
 def test_spark_is_started_by_our_operator_alone(dag: DAG) -> None:
@@ -180,7 +181,8 @@ def test_every_source_has_dags_of_its_own(configured: Configure) -> None:
         spark = [task for task in dag.tasks if isinstance(task, LoaderSparkOperator)]
         assert {task.source for task in spark} <= {source}
         # A pool that two sources share would let one wait for the other.
-        assert {task.pool for task in dag.tasks} <= {"default_pool", dag.dag_id.partition(".")[0] + ".spark"}
+        key = dag.dag_id.partition(".")[0]
+        assert {task.pool for task in dag.tasks} <= {"default_pool", f"{key}.spark", f"{key}.load"}
 
 
 def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:

@@ -112,7 +112,8 @@ class Airflow:
     def prepare(self, *sources: str) -> None:
         """Create the database, and the pools of these sources or of the shop."""
         self.home.mkdir()
-        pools = [("pools", "set", f"{source}.spark", "1", f"of the source {source}") for source in sources or ("shop",)]
+        names = [f"{source}.{use}" for source in sources or ("shop",) for use in ("spark", "load")]
+        pools = [("pools", "set", name, "1", "of a source") for name in names]
         for arguments in (("db", "migrate"), *pools):
             subprocess.run(self.command(*arguments), env=self.env, check=True, capture_output=True)
 

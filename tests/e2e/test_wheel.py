@@ -88,7 +88,7 @@ def test_from_init_to_compared_tables(installed: Installed, shop: Loaded) -> Non
 
     installed.run("airflow", "db", "migrate")
     first = installed.run("loader", "airflow", "install")
-    assert "added pool shop.spark\n" in first
+    assert "added pool shop.load\nadded pool shop.spark\n" in first
     assert "added connection spark_default\n" in first
     installed.run("airflow", "pools", "set", "shop.spark", "3", "changed by a person")
     second = installed.run("loader", "airflow", "install")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from loader.config import load_config
-from loader.dag_settings import pool_of
+from loader.dag_settings import load_pool_of, pool_of
 from loader.pipeline import gauges, prometheus_text, unreadable
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
@@ -98,10 +98,11 @@ def test_the_user_of_the_examples_may_do_all_that_the_loader_needs(fresh_server:
             assert cursor.fetchall()
 
 
-def test_compose_makes_the_pool_of_its_source(services: dict[str, dict]) -> None:
+def test_compose_makes_the_pools_of_its_source(services: dict[str, dict]) -> None:
     config = load_config(str(EXAMPLES / "loader.toml"))
     ((name, source),) = config.sources.items()
-    assert f"airflow pools set {pool_of(name, source.airflow)} 1 " in services["airflow-init"]["command"][-1]
+    for pool in (pool_of(name, source.airflow), load_pool_of(name, source.airflow)):
+        assert f"airflow pools set {pool} 1 " in services["airflow-init"]["command"][-1]
 
 
 def test_spark_defaults_have_a_value_each_and_name_files_that_exist() -> None:

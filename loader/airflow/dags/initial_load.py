@@ -23,7 +23,7 @@ from loader.airflow.form_params import tables_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_tables
-from loader.dag_settings import DagSettings, pool_of
+from loader.dag_settings import DagSettings, load_pool_of, pool_of
 
 _TABLES = "Tables to load, as schema.table, one per line; empty: all captured tables."
 
@@ -31,7 +31,6 @@ _TABLES = "Tables to load, as schema.table, one per line; empty: all captured ta
 def initial_load_dag(source: str, settings: DagSettings) -> DAG:
     """Return the DAG `<source>.initial_load`."""
     arguments = dag_arguments("initial_load", source, settings, page=str(__doc__))
-    pool = pool_of(source, settings)
     with DAG(
         description=f"Load tables of {source} for the first time",
         schedule=None,
@@ -43,7 +42,7 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments={"tables": dag.param("tables")},
             fail_on_tables=False,
-            pool=pool,
+            pool=load_pool_of(source, settings),
         )
         load = LoaderSparkOperator(
             task_id="load_tables",
@@ -51,7 +50,7 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments=read.output,
             fail_on_tables=False,
-            pool=pool,
+            pool=pool_of(source, settings),
             outlets=[tables_alias(source)],
         )
         results: Any = [read.output, load.output]

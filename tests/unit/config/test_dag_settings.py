@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from loader.dag_settings import DagSettings, Schedules, dag_key, pool_of
+from loader.dag_settings import DagSettings, Schedules, dag_key, load_pool_of, pool_of
 
 GOOD = ["", "5m", "36h", "1d", "@daily", "@continuous", "*/5 * * * *", "0 3 * * 1-5", "asset:orders", "asset:s3://a/b"]
 WRONG = ["0m", "5", "5 m", "5s", "@dayly", "* * * *", "asset:", "None"]
@@ -39,3 +39,6 @@ def test_the_name_of_a_source_in_ids(source: str, key: str) -> None:
     assert dag_key(source) == key
     assert pool_of(source, DagSettings()) == f"{key}.spark"
     assert pool_of(source, DagSettings(pool="small")) == "small"
+    assert load_pool_of(source, DagSettings()) == f"{key}.load"
+    assert load_pool_of(source, DagSettings(pool="small")) == "small"
+    assert load_pool_of(source, DagSettings(pool="small", load_pool="night")) == "night"

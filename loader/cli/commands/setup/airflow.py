@@ -134,9 +134,9 @@ def _remove_superseded(target: Path) -> tuple[list[str], list[str]]:
 
 
 def _pools(cli: _Cli, sources: Mapping[str, Source]) -> list[str]:
-    from loader.dag_settings import pool_of
+    from loader.dag_settings import load_pool_of, pool_of
 
-    wanted = {pool_of(name, source.airflow) for name, source in sources.items()}
+    wanted = {find(name, source.airflow) for name, source in sources.items() for find in (pool_of, load_pool_of)}
     if not wanted:
         return []
     known = {pool["pool"] for pool in _listed(cli.run("pools", "list", "--output", "json"))}
