@@ -33,7 +33,7 @@ def asks_to_run_again(error: dict[str, Any]) -> bool:
 
 
 def is_gone(printed: str) -> bool:
-    """Whether a load found that the server no longer has the table, and says to read the log further."""
+    """Whether a load, with `--json` or without, finds no such table on the server, and says to read the log further."""
     return (
         "the source has no such captured table" in printed and "dropped or renamed on the server: loader run" in printed
     )

@@ -14,6 +14,7 @@ from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import location
+from tests.chaos.cures import is_gone
 from tests.chaos.dump import dump
 from tests.chaos.faults import BEFORE, choose
 from tests.chaos.modes import MODES
@@ -115,7 +116,9 @@ class Run:
             Failure: it is not.
         """
         ended = self.command.run(*arguments, kill_after=kill_after)
-        if ended.code != -9:
+        if is_gone(ended.stderr):
+            self.say(f"  gone before it was read: {arguments}")
+        elif ended.code != -9:
             self.quiet.judge(ended)
 
     def fail_over(self) -> None:
