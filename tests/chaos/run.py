@@ -116,7 +116,7 @@ class Run:
             Failure: it is not.
         """
         ended = self.command.run(*arguments, kill_after=kill_after)
-        if is_gone(ended.stderr):
+        if is_gone(ended.stdout + ended.stderr):
             self.say(f"  gone before it was read: {arguments}")
         elif ended.code != -9:
             self.quiet.judge(ended)
