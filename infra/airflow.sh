@@ -76,7 +76,7 @@ servers() {
 }
 
 choose_source() {
-    if [[ -z ${LOADER_CONFIG:-} && -e $demo/loader.toml ]]; then
+    if [[ ${LOADER_CONFIG:-$demo/loader.toml} -ef $demo/loader.toml ]]; then
         export LOADER_CONFIG=$demo/loader.toml
         if [[ -e $demo/mysql/state.json ]] && ! servers status >/dev/null; then
             own_server=yes

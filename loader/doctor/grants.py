@@ -17,6 +17,7 @@ from loader.doctor.finding import Finding, error, ok, warning
 from loader.model.table import TableName
 from loader.source.schemas import quote_name
 from loader.source.server_facts import query
+from loader.source.side_effects import SIDE_EFFECT_PRIVILEGES
 
 _GRANT = re.compile(
     r"GRANT (?P<what>.+?) ON (?:TABLE )?(?P<schema>\*|`(?:[^`]|``)+`)\.(?P<table>\*|`(?:[^`]|``)+`) TO ", re.DOTALL
@@ -32,6 +33,7 @@ _HARMLESS = {
     "SHOW VIEW",
     "REPLICA MONITOR",
     "SLAVE MONITOR",
+    "BINLOG ADMIN",
     *set().union(*_NEEDED.values()),
 }
 _SHOWN = 6
@@ -96,9 +98,17 @@ def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> 
 
 def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
     """Return a warning for the privileges that the loader does not need."""
-    more = {one for grant in grants for one in grant.privileges if one.partition(" (")[0] not in {*_HARMLESS, "SELECT"}}
+    more = {
+        one
+        for grant in grants
+        for one in grant.privileges
+        if one.partition(" (")[0] not in {*_HARMLESS, *SIDE_EFFECT_PRIVILEGES}
+    }
     more |= {"GRANT OPTION" for grant in grants if grant.with_grant}
-    more |= {"SELECT ON *.*" for grant in grants if grant.schema == "*" and "SELECT" in grant.privileges}
+    everywhere = {one for grant in grants if grant.schema == "*" for one in grant.privileges}
+    if not everywhere >= SIDE_EFFECT_PRIVILEGES:
+        more |= {"SELECT ON *.*"} if "SELECT" in everywhere else set()
+        more |= {"TRIGGER" for grant in grants if "TRIGGER" in grant.privileges}
     if not more:
         return []
     return [

@@ -9,7 +9,8 @@ from pymysql.connections import Connection
 from loader.resources import sql
 from loader.source.server_facts import query
 
-_NEEDED = {"SELECT", "TRIGGER"}
+SIDE_EFFECT_PRIVILEGES = {"SELECT", "TRIGGER"}
+"""On `*.*`, they show which tables a statement may change besides those that it names."""
 
 
 def read_side_effects(connection: Connection[Any]) -> tuple[str, ...] | None:
@@ -21,6 +22,6 @@ def read_side_effects(connection: Connection[Any]) -> tuple[str, ...] | None:
     """
     granted = {str(privilege) for (privilege,) in query(connection, sql("source/privileges"))}
     partial = query(connection, "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'")
-    if not granted >= _NEEDED or any(str(value) == "ON" for _, value in partial):
+    if not granted >= SIDE_EFFECT_PRIVILEGES or any(str(value) == "ON" for _, value in partial):
         return None
     return tuple(sorted({str(name).casefold() for (name,) in query(connection, sql("source/side_effects"))}))

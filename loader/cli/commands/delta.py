@@ -78,7 +78,7 @@ def extract(
     again: _OldOption = "",
     restore: _OldOption = "",
 ) -> None:
-    """Stage a planned interval. An interval that is staged already is left alone."""
+    """Stage a planned interval. If it is staged already, stage only the rows that it left out."""
     if sum(map(bool, (interval, again, restore))) > 1:
         raise UsageError(
             "--interval, --again and --restore exclude each other",

@@ -68,7 +68,7 @@ def give(
 ) -> None:
     """Set the columns of a table from a position on, if neither the log nor its statements tell them.
 
-    The position must not be staged yet.
+    The position must not be staged yet, unless its interval left out rows of the table.
     """
     session: Session = context.obj
     try:

@@ -190,6 +190,15 @@ def test_grants_that_are_more_than_needed(server: Server) -> None:
         assert text == "rich@% has privileges that it does not need: DELETE, GRANT OPTION, SELECT ON *.*"
 
 
+def test_grants_that_show_side_effects_are_needed_together(server: Server) -> None:
+    grants = [grant.format("judge") for grant in ENOUGH]
+    with having(server, "CREATE USER judge", *grants, "GRANT TRIGGER ON *.* TO judge", after=("DROP USER judge",)):
+        text = only(findings(server, user="judge"), "warning", "grants")
+        assert text == "judge@% has privileges that it does not need: TRIGGER"
+        execute(server, "GRANT SELECT ON *.* TO judge")
+        assert [one for one in findings(server, user="judge") if one.name == "grants"] == []
+
+
 def test_grants_by_a_role_count(mysql: Server) -> None:
     by_role = ("CREATE ROLE reader", *(grant.format("reader") for grant in ENOUGH))
     give = ("CREATE USER member", "GRANT reader TO member", "SET DEFAULT ROLE ALL TO member")
