@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pymysql
 import pytest
 
-from tests.e2e.airflow_processes import Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import TABLES, Loaded
@@ -22,7 +21,7 @@ _NEW = "shop.more_orders"
 
 
 @pytest.fixture
-def airflow(empty: Loaded, arguments: Arguments) -> Iterator[Airflow]:
+def airflow(empty: Loaded) -> Iterator[Airflow]:
     empty.configure()
     with empty.config.open("a", encoding="utf-8") as config:
         config.write("[sources.shop.initial_load]\nreaders = 1\n")
