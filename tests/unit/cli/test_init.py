@@ -72,6 +72,25 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
     assert "GRANT SELECT ON `crm`.* TO 'loader'@'%';" in told
 
 
+def test_a_catalog_on_a_server_is_asked_for_its_address(tmp_path: Path) -> None:
+    file = tmp_path / "loader.toml"
+    _init(file, "--jars", "/jars", "--no-check", answers="\n\n\n\n\njdbc\njdbc:postgresql://db/lake\n")
+    assert load_config(str(file)).warehouse.uri == "jdbc:postgresql://db/lake"
+    _init(
+        file,
+        "--jars",
+        "/jars",
+        "--no-check",
+        "--force",
+        "--catalog",
+        "hive",
+        "--uri",
+        "thrift://h:1",
+        answers="\n\n\n\n\n",
+    )
+    assert load_config(str(file)).warehouse.uri == "thrift://h:1"
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [

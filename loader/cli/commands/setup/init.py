@@ -19,6 +19,11 @@ from loader.errors import UsageError
 from loader.resources import config_file, sql
 
 _TEMPLATE = Path(__file__).with_name("loader.toml.template")
+_ADDRESSES = {
+    "jdbc": "jdbc:postgresql://host/db",
+    "rest": "https://host/catalog",
+    "hive": "thrift://host:9083",
+}
 _SETTINGS = ("binlog_format = ROW", "binlog_row_image = FULL", "binlog_row_metadata = FULL")
 
 
@@ -103,6 +108,8 @@ def init(
     file = config_file(session.file)
     if file.exists() and not force:
         raise UsageError("the configuration exists already", hint="replace it with: loader init --force", file=file)
+    if catalog in _ADDRESSES and not uri:
+        uri = typer.prompt(f"Address of the catalog, such as {_ADDRESSES[catalog]}")
     patterns = tuple(one.strip() for one in tables.split(",") if one.strip())
     answers = _Answers(name, host, port, user, password, patterns, staging, warehouse, catalog, uri)
     _write(file, answers, jars, mirror)
