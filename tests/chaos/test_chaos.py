@@ -21,7 +21,7 @@ _SEED = int(os.environ.get("LOADER_CHAOS_SEED", "0")) or randrange(10**6)
 
 
 @pytest.mark.skipif(_SWEEP, reason="many seeds run for an hour instead")
-@pytest.mark.parametrize(("kind", "seed", "rounds"), [("mysql", 803, 2), ("mariadb", 762, 1)])
+@pytest.mark.parametrize(("kind", "seed", "rounds"), [("mysql", 3181, 2), ("mariadb", 762, 1)])
 def test_one_seed_ends_up_equal(kind: Kind, seed: int, rounds: int, tmp_path: Path) -> None:
     """A delta is killed and a replica takes over on MySQL; the server dies on MariaDB, whose log is compressed."""
     chosen = scenario(seed, kind, writers=1)
