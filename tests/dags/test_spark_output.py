@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
 
+from infra.servers import Server
+from loader import pipeline
 from loader.airflow.reports.progress_lines import ProgressLines, fewer_progress_lines
 from loader.airflow.reports.spark_output import last_lines, output_log
 from loader.spark.progress import Progress
+from tests.integration.initial_load.source_server import SourceServer
+from tests.integration.pipeline.conftest import settings_of
 
 _TASK = logging.getLogger("airflow.task.of-a-test")
 _OUTPUT = """\
@@ -88,3 +93,28 @@ def test_a_job_in_the_process_of_the_task_logs_as_few_lines(
             large.report()
         large.report()
     assert caplog.messages == ["shop.large: 1 of 2 chunks, 100 rows, 0.0 MB", str(large)]
+
+
+@pytest.mark.integration
+def test_a_load_in_the_process_of_the_task_logs_the_progress_of_its_tables(
+    mysql_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = SourceServer(mysql_server)
+    try:
+        source.run("CREATE TABLE orders (id INT PRIMARY KEY)", "INSERT INTO orders VALUES (1), (2), (3), (4), (5)")
+        settings = settings_of(source.address, f"{source.schema}.*", tmp_path).model_copy(update={"chunk_rows": 2})
+        monkeypatch.setattr("loader.airflow.reports.progress_lines._SECONDS", 0)
+        with caplog.at_level(logging.INFO), fewer_progress_lines():
+            pipeline.run_in_threads(pipeline.read_tables_job(settings), 2)
+    finally:
+        source.drop()
+    progress = [
+        re.sub(r"[\d,]+ rows/s", "N rows/s", line)
+        for line in caplog.messages
+        if line.startswith(f"{source.schema}.orders: ")
+    ]
+    assert progress == [
+        f"{source.schema}.orders: 0 of 3 chunks, 0 rows",
+        f"{source.schema}.orders: 3 of 3 chunks, 5 rows, 0.0 MB, N rows/s",
+    ]
+    assert [line for line in caplog.messages if "chunk 1" in line] == []
