@@ -90,11 +90,12 @@ def _compare(output: Output, settings: SourceSettings, tables: tuple[str, ...], 
 def _print(output: Output, verified: pipeline.Verified) -> None:
     print_comparison(output, verified)
     for one in verified.tables:
-        argument = TableName.parse(one.table).argument
-        if one.status == "different":
-            output.line(
-                f"{one.table}: it follows the log with these differences; to read its rows from the source instead: "
-                + TableName.parse(one.table).load_again
-            )
-        if one.at_least:
-            output.line(f"{one.table}: to see all rows that differ: loader verify --table {argument}")
+        if one.status != "different":
+            continue
+        table = TableName.parse(one.table)
+        output.line(
+            f"{table}: it follows the log with these differences; to read its rows from the source instead: "
+            + table.load_again
+        )
+        if one.compared_rows < one.server_rows:
+            output.line(f"{table}: to compare all rows: loader verify --table {table.argument}")
