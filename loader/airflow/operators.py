@@ -138,6 +138,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         from loader import pipeline
         from loader.airflow.connections import secrets_of, spark_settings
+        from loader.airflow.reports.progress_lines import fewer_progress_lines
 
         with secrets_of(settings):
             job = self._job(settings)
@@ -146,7 +147,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
             if spark.local and not job.kind.needs_spark:
-                return pipeline.run_in_threads(job, spark.threads)
+                with fewer_progress_lines():
+                    return pipeline.run_in_threads(job, spark.threads)
             if job.kind.reads_source and not spark.local:
                 _refuse_secret(settings.server.password, spark)
             return self._submitted(context, job, spark)

@@ -17,11 +17,12 @@ import typer
 
 from loader import __version__
 from loader.cli.command_group import CommandGroup
+from loader.cli.commands.adopt import adopt
 from loader.cli.commands.delta import extract, materialise, plan, position, run
 from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
-from loader.cli.commands.log_start import adopt, begin, follow
+from loader.cli.commands.log_start import begin, follow
 from loader.cli.commands.maintain import maintain
 from loader.cli.commands.pause import pause, resume
 from loader.cli.commands.purge import purge

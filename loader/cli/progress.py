@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Protocol
 
 import typer
@@ -19,14 +18,13 @@ from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElap
 from rich.progress import Progress as Bars
 
 from loader.spark.progress import LOGGER, Progress, parse_progress
+from loader.spark.progress_meter import Clock, Meter
 
 _SUBMIT = logging.getLogger("loader.spark.submit")
 _PIPE_SECONDS = 10
 _EVENT_SECONDS = 2
 _BAR_WIDTH = 24
 _NOTE_LENGTH = 80
-
-Clock = Callable[[], float]
 
 
 class Display(Protocol):
@@ -37,37 +35,6 @@ class Display(Protocol):
 
     def update(self, progress: Progress) -> None:
         """Show how far the job is with one piece of its work."""
-
-
-class Meter:
-    """Describes progress with its rate and the time that is left, both since the first report of the piece."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._first: dict[str, tuple[float, Progress]] = {}
-
-    def rates(self, progress: Progress) -> tuple[int | None, int | None]:
-        """Return rows per second and the seconds that are left; None for what is not known yet."""
-        now = self._clock()
-        began, first = self._first.setdefault(progress.name, (now, progress))
-        seconds, rows, done = now - began, progress.rows - first.rows, progress.done - first.done
-        if seconds <= 0:
-            return None, None
-        left = (progress.total - progress.done) * seconds / done if done and progress.total > progress.done else None
-        return round(rows / seconds) if rows else None, None if left is None else round(left)
-
-    def text(self, progress: Progress) -> str:
-        """Return units, rows, bytes, rate and time left."""
-        rate, left = self.rates(progress)
-        whole = f"{progress.done:,} of {progress.total:,}" if progress.total else f"{progress.done:,}"
-        parts = [f"{whole} {progress.unit}", f"{progress.rows:,} rows"]
-        if progress.bytes:
-            parts.append(f"{progress.bytes / 1e6:,.1f} MB")
-        if rate is not None:
-            parts.append(f"{rate:,} rows/s")
-        if left is not None:
-            parts.append(f"{timedelta(seconds=left)} left")
-        return ", ".join(parts)
 
 
 class PipeDisplay:

@@ -26,16 +26,19 @@ def report_tables(output: Output, result: dict[str, Any]) -> None:
     if output.as_json:
         output.document(result)
     else:
-        notes = [_shortfall(table, result) for table in result["tables"]]
-        columns = (*_COLUMNS, *(["note"] if any(notes) else []))
-        rows = [
-            [*(table[name] for name in _COLUMNS), note] for table, note in zip(result["tables"], notes, strict=True)
-        ]
-        output.rows(columns, [row[: len(columns)] for row in rows])
-        for table in result["tables"]:
-            for column, count in table["misfits"].items():
-                output.line(f"{table['table']}.{column}: {count:,} invalid dates or times were replaced by NULL")
+        print_tables(output, result)
     jobs.fail_on_tables(result, output)
+
+
+def print_tables(output: Output, result: dict[str, Any]) -> None:
+    """Print what a job did to each table for people, without errors."""
+    notes = [_shortfall(table, result) for table in result["tables"]]
+    columns = (*_COLUMNS, *(["note"] if any(notes) else []))
+    rows = [[*(table[name] for name in _COLUMNS), note] for table, note in zip(result["tables"], notes, strict=True)]
+    output.rows(columns, [row[: len(columns)] for row in rows])
+    for table in result["tables"]:
+        for column, count in table["misfits"].items():
+            output.line(f"{table['table']}.{column}: {count:,} invalid dates or times were replaced by NULL")
 
 
 def _shortfall(table: dict[str, Any], result: dict[str, Any]) -> str:

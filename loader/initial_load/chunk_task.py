@@ -66,7 +66,7 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
         with definition_locked(connection, plan) if plan.key else nullcontext():
             rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
-    _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)
+    _LOG.debug("table %s: chunk %d has %d rows", plan.name, number, rows)
     return Loads(store, plan.source, plan.generation).finish(plan, LoadedChunk(number=number, file=file))
 
 

@@ -8,14 +8,17 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from loader.initial_load.documents import LoadPlan
+from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.staging.documents import Manifest
 from loader.staging.layout import chain_folder, loaded_key
 from loader.staging.notes import Loaded
 from loader.store.base import Store
 
 _PACE_CHUNKS = 20
-"""The newest chunks that tell the pace of a load. An older part may have run long ago."""
+"""The newest chunks tell the pace of a load, an older part of which may have run long ago, and the size of a chunk.
+
+The documents of all chunks of a large table would take minutes to read.
+"""
 
 
 class LoadState(BaseModel):
@@ -28,6 +31,9 @@ class LoadState(BaseModel):
         finished: whether the load is published, so that only the warehouse table is missing.
         newest_chunk: when the newest chunk was staged, by the clock of the store; None if the load is finished or has
             no chunk.
+        rows, bytes: of the staged chunks.
+        estimated: rows and bytes are computed from those of the newest chunks.
+        rows_per_second: of the newest chunks; None if it is unknown or the load is finished.
         seconds_left: until all chunks are staged, at the pace of the newest chunks; None if it is unknown.
     """
 
@@ -37,7 +43,11 @@ class LoadState(BaseModel):
     chunks: int
     staged: int
     finished: bool
+    rows: int = 0
+    bytes: int = 0
+    estimated: bool = False
     newest_chunk: datetime | None = None
+    rows_per_second: float | None = None
     seconds_left: float | None = None
 
 
@@ -71,16 +81,31 @@ def _state(store: Store, folder: str) -> LoadState | None:
     plan = LoadPlan.find(store, f"{folder}/plan.json")
     if plan is None:
         return None
-    if Manifest.find(store, manifest):
-        return LoadState(table=str(plan.name), chunks=plan.chunks, staged=plan.chunks, finished=True)
-    times = sorted(info.modified for info in store.list(f"{folder}/chunks/"))
+    if published := Manifest.find(store, manifest):
+        return LoadState(
+            table=str(plan.name),
+            chunks=plan.chunks,
+            staged=plan.chunks,
+            finished=True,
+            rows=sum(file.rows for file in published.files),
+            bytes=sum(file.bytes for file in published.files),
+        )
+    infos = sorted(store.list(f"{folder}/chunks/"), key=lambda info: info.modified)
+    times, now = [info.modified for info in infos], datetime.now(UTC)
+    newest = [LoadedChunk.read(store.get(info.key), info.key).file for info in infos[-_PACE_CHUNKS:]]
+    rows = [file.rows if file else 0 for file in newest]
+    per_chunk = len(infos) / len(newest) if newest else 0
     return LoadState(
         table=str(plan.name),
         chunks=plan.chunks,
-        staged=len(times),
+        staged=len(infos),
         finished=False,
+        rows=round(sum(rows) * per_chunk),
+        bytes=round(sum(file.bytes for file in newest if file) * per_chunk),
+        estimated=len(infos) > len(newest),
         newest_chunk=times[-1] if times else None,
-        seconds_left=seconds_left(times, plan.chunks, datetime.now(UTC)),
+        rows_per_second=rows_per_second(times, rows, now),
+        seconds_left=seconds_left(times, plan.chunks, now),
     )
 
 
@@ -95,5 +120,23 @@ def seconds_left(times: Sequence[datetime], chunks: int, now: datetime) -> float
     newest = times[-_PACE_CHUNKS:]
     if len(newest) < 2:
         return None
-    pace = (max(now, newest[-1]) - newest[0]).total_seconds() / (len(newest) - 1)
+    pace = _seconds(newest, now) / (len(newest) - 1)
     return round((chunks - len(times)) * pace, 1)
+
+
+def rows_per_second(times: Sequence[datetime], rows: Sequence[int], now: datetime) -> float | None:
+    """Return the rows that are staged in a second; None if fewer than two chunks are staged.
+
+    Args:
+        times: when chunks were staged, ascending.
+        rows: of the newest of these chunks.
+        now: the current time. If no further chunk is staged, the result falls.
+    """
+    newest = times[-len(rows) :]
+    seconds = _seconds(newest, now) if len(newest) > 1 else 0
+    return round(sum(rows[1:]) / seconds, 1) if seconds else None
+
+
+def _seconds(newest: Sequence[datetime], now: datetime) -> float:
+    """Return the seconds since the first of the newest chunks was staged."""
+    return (max(now, newest[-1]) - newest[0]).total_seconds()

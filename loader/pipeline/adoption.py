@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pymysql.connections import Connection
+
 from loader import __version__
 from loader.errors import UnsupportedError, UsageError
 from loader.extract.checkpoint import read_checkpoint
@@ -15,6 +17,8 @@ from loader.initial_load.documents import LoadPlan
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
+from loader.initial_load.server.consistent_snapshot import read_engine
+from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
@@ -28,6 +32,7 @@ from loader.source.schemas import read_schemas
 from loader.staging.documents import Generation, Manifest
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
+from loader.verify.comparable import check_engine, check_mode
 
 
 class Adoption(NamedTuple):
@@ -37,16 +42,18 @@ class Adoption(NamedTuple):
     exact_at: Position
 
 
-def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) -> Adoption:
+def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *, compared: bool = False) -> Adoption:
     """Return the loads as which the tables are adopted. If the source's chain has not begun, it begins at the place.
 
     Args:
         settings: of the source.
         tables: names as `schema.table`.
         at: where the tables are exact; see `find_log_position`.
+        compared: refuse tables whose rows cannot be compared with the source afterwards.
 
     Raises:
-        UsageError: the source has no such captured table, or its chain begins after the place.
+        UsageError: the source has no such captured table, its chain begins after the place, or the rows of a table
+            cannot be compared.
         UnsupportedError: a table cannot be captured, or it has no key and some of its changes after the place.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
@@ -60,6 +67,8 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) ->
     with connected(settings.server) as connection:
         for table in captured_tables(connection, settings.tables, tables):
             (schema,) = read_schemas(connection, [table])
+            if compared:
+                _check_comparable(connection, settings, table)
             if not schema.key and exact_at > position:
                 raise _repeated_error(table, position, exact_at)
             plans.append(plan_single_chunk(connection, spec, schema, position, definition_digest(connection, table)))
@@ -115,6 +124,19 @@ def _manifest(plan: LoadPlan, exact_at: Position) -> Manifest:
         adopted=True,
         loader_version=__version__,
     )
+
+
+def _check_comparable(connection: Connection[Any], settings: SourceSettings, table: TableName) -> None:
+    try:
+        check_mode(rule_of(settings.rules, table), table)
+        check_engine(read_engine(connection, table), table)
+    except UnsupportedError as error:
+        raise UsageError(
+            "the rows of the table cannot be compared with the source",
+            why=error.what,
+            hint=f"to adopt it nevertheless: loader adopt --table {table.argument} --at PLACE --compare none",
+            table=table,
+        ) from error
 
 
 def _repeated_error(table: TableName, position: Position, until: Position) -> UnsupportedError:

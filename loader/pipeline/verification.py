@@ -42,8 +42,9 @@ class TableVerification(BaseModel):
     Attributes:
         status: `failed`: the table could not be compared, and `error` says why.
         server_rows, warehouse_rows: numbers of rows.
+        compared_rows: the rows of the server whose values were compared: a sample, or all.
         differences: the number of rows that one side has and the other lacks. A row with other values counts twice.
-        at_least: more rows differ than were counted.
+        at_least: more rows may differ than were counted.
         samples: some of these rows, as texts.
         uncompared: columns that were not compared.
         skipped_at: the first transaction since the table's load in which an operator skipped its rows; empty if none.
@@ -56,6 +57,7 @@ class TableVerification(BaseModel):
     status: Literal["equal", "different", "failed"]
     server_rows: int = 0
     warehouse_rows: int = 0
+    compared_rows: int = 0
     differences: int = 0
     at_least: bool = False
     samples: tuple[str, ...] = ()
@@ -93,6 +95,7 @@ class Verification:
     _settings: SourceSettings
     _snapshot: ServerSnapshot
     _seqno: int
+    _sampled: bool
     _sums: dict[TableName, TableSums] = field(default_factory=dict)
     _failed: list[TableVerification] = field(default_factory=list)
 
@@ -112,7 +115,7 @@ class Verification:
         for table in self._snapshot.tables:
             try:
                 _check_result(table, results.get(str(table)), self._seqno)
-                self._sums[table] = self._snapshot.sums(table)
+                self._sums[table] = self._snapshot.sums(table, sampled=self._sampled)
             except LoaderError as error:
                 failed = TableVerification(table=str(table), status="failed", error=error.as_dict())
                 self._failed.append(failed)
@@ -139,20 +142,22 @@ class Verification:
 
     def _judge(self, difference: TableDifference) -> TableVerification:
         table = self._sums[TableName.parse(difference.table)]
-        schema = TableSchema.from_dict(table.definition)
+        schema = table.table_schema
         verification = TableVerification(
             table=difference.table,
             status="equal",
-            server_rows=sum(count for count, _ in table.sums.values()),
+            server_rows=table.rows,
             warehouse_rows=difference.rows,
+            compared_rows=table.compared,
             uncompared=_uncompared(schema),
         )
         if difference.error:
             return verification.model_copy(update={"status": "failed", "error": difference.error})
-        if not difference.buckets:
+        others = abs((table.rows - table.compared) - (difference.rows - difference.compared))
+        if not difference.buckets and not others:
             return verification
         try:
-            theirs = self._snapshot.rows(schema, table.buckets, set(difference.buckets[:SAMPLED_BUCKETS]))
+            theirs = self._snapshot.rows(table, set(difference.buckets[:SAMPLED_BUCKETS]))
         except LoaderError as error:
             return verification.model_copy(update={"status": "failed", "error": error.as_dict()})
         ours = Counter(difference.samples)
@@ -160,20 +165,23 @@ class Verification:
         return verification.model_copy(
             update={
                 "status": "different",
-                "differences": missing.total() + extra.total(),
-                "at_least": len(difference.buckets) > SAMPLED_BUCKETS,
+                "differences": missing.total() + extra.total() + others,
+                "at_least": len(difference.buckets) > SAMPLED_BUCKETS or table.sample is not None,
                 "samples": (*_samples("server", missing, schema), *_samples("warehouse", extra, schema)),
             }
         )
 
 
 @contextmanager
-def verification(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Iterator[Verification]:
+def verification(
+    settings: SourceSettings, tables: tuple[str, ...] = (), *, sampled: bool = False
+) -> Iterator[Verification]:
     """Open a snapshot of the server, and plan the log up to the snapshot.
 
     Args:
         settings: of the source.
         tables: names as `schema.table`; empty for all captured tables.
+        sampled: compare samples of large tables, and the numbers of their rows.
 
     Raises:
         UsageError: the source has no such captured table.
@@ -186,7 +194,7 @@ def verification(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Iter
     with server_snapshot(settings.server, names) as snapshot:
         delta = _plan_delta(settings, snapshot.position)
         shift = chain_of(settings).require_generation().shift
-        yield Verification(delta, settings, snapshot, snapshot.position.seqno(shift))
+        yield Verification(delta, settings, snapshot, snapshot.position.seqno(shift), sampled)
 
 
 def _plan_delta(settings: SourceSettings, position: Position) -> Job | None:

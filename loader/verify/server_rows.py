@@ -12,46 +12,60 @@ from pymysql.cursors import SSCursor
 from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.source.schemas import quote_name
+from loader.source.server_facts import query
 from loader.verify.expressions import Row, canonical_rows, on_server
+from loader.verify.key_sample import server_condition
 from loader.verify.row_hashes import hashed_columns, row_hash, server_digests, server_hash
-from loader.verify.spec import Sums
+from loader.verify.spec import KeySample, Sums, TableSums
 
 
-def server_sums(connection: Connection[Any], schema: TableSchema, buckets: int) -> Sums:
-    """Return number and sum of hashes of the rows in each bucket.
+def server_sums(
+    connection: Connection[Any], schema: TableSchema, buckets: int, sample: KeySample | None = None
+) -> Sums:
+    """Return number and sum of hashes of the rows in each bucket, of all rows or of a sample.
 
     Raises:
         MySQLError: from the driver, for example if the table was altered after the snapshot.
     """
     texts, numbers = hashed_columns(schema.columns)
     if not numbers:
-        statement = sql("verify/sums").format(hash=server_hash(texts), table=_table(schema), buckets=buckets)
+        sampled = server_condition(sample, schema)
+        statement = sql("verify/sums").format(
+            hash=server_hash(texts), table=_table(schema), sampled=sampled, buckets=buckets
+        )
         with connection.cursor() as cursor:
             cursor.execute(statement)
             return {int(bucket): (int(count), int(total)) for bucket, count, total in cursor.fetchall()}
     found: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for hashed, _ in _hashed(connection, schema, ()):
+    for hashed, _ in _hashed(connection, schema, (), sample):
         count, total = found[hashed % buckets]
         found[hashed % buckets] = count + 1, total + hashed
     return dict(found)
 
 
-def server_rows(
-    connection: Connection[Any], schema: TableSchema, buckets: int, wanted: Collection[int]
-) -> Iterator[Row]:
+def count_rows(connection: Connection[Any], schema: TableSchema) -> int:
+    """Return the number of rows."""
+    ((count,),) = query(connection, f"SELECT COUNT(*) FROM {_table(schema)}")
+    return int(count)
+
+
+def server_rows(connection: Connection[Any], table: TableSums, wanted: Collection[int]) -> Iterator[Row]:
     """Yield the canonical texts of the rows in the wanted buckets."""
+    schema, buckets = table.table_schema, table.buckets
     texts = [on_server(column) for column in schema.columns]
-    rows = (row for hashed, row in _hashed(connection, schema, texts) if hashed % buckets in wanted)
+    rows = (row for hashed, row in _hashed(connection, schema, texts, table.sample) if hashed % buckets in wanted)
     yield from canonical_rows(schema.columns, rows)
 
 
-def _hashed(connection: Connection[Any], schema: TableSchema, more: Collection[str]) -> Iterator[tuple[int, Row]]:
-    """Yield the hash of each row, and the values of more expressions."""
+def _hashed(
+    connection: Connection[Any], schema: TableSchema, more: Collection[str], sample: KeySample | None
+) -> Iterator[tuple[int, Row]]:
+    """Yield the hash of each row, or of each row of a sample, and the values of more expressions."""
     texts, numbers = hashed_columns(schema.columns)
     expressions = ", ".join([server_digests(texts), *map(on_server, numbers), *more])
     last = 1 + len(numbers)
     with connection.cursor(SSCursor) as cursor:
-        cursor.execute(f"SELECT {expressions} FROM {_table(schema)}")
+        cursor.execute(f"SELECT {expressions} FROM {_table(schema)} WHERE {server_condition(sample, schema)}")
         for row in cursor.fetchall_unbuffered():
             yield row_hash(row[0], row[1:last], numbers), row[last:]
 

@@ -16,19 +16,21 @@ from typing import Any, NamedTuple
 from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
-from loader.errors import RetryableError, UnsupportedError
+from loader.errors import RetryableError
 from loader.initial_load.definition_check import lock_definition
-from loader.initial_load.server.consistent_snapshot import SNAPSHOT_ENGINE, open_snapshot, read_status
+from loader.initial_load.server.consistent_snapshot import open_snapshot, read_status
 from loader.model.position import Position
-from loader.model.table import TableName, TableSchema
+from loader.model.table import TableName
 from loader.source.digest import definition_digest
 from loader.source.schemas import read_schemas
 from loader.source.server_facts import query
 from loader.source.table_sizes import read_size
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
+from loader.verify.comparable import check_engine
 from loader.verify.expressions import Row
-from loader.verify.server_rows import server_rows, server_sums
+from loader.verify.key_sample import choose_sample
+from loader.verify.server_rows import count_rows, server_rows, server_sums
 from loader.verify.spec import TableSums
 
 _LOG = logging.getLogger(__name__)
@@ -84,34 +86,31 @@ class ServerSnapshot:
         """The tables in order."""
         return list(self._states)
 
-    def sums(self, table: TableName) -> TableSums:
-        """Return number and sum of hashes of a table's rows, by bucket.
+    def sums(self, table: TableName, *, sampled: bool = False) -> TableSums:
+        """Return number and sum of hashes of a table's rows, by bucket. `sampled`: of a sample, if the table is large.
 
         Raises:
             UnsupportedError: the engine of the table has no consistent snapshots, or a type is not supported.
             RetryableError: the table was altered since the snapshot.
         """
-        if (engine := self._states[table].engine) not in {SNAPSHOT_ENGINE, ""}:
-            raise UnsupportedError(
-                f"a table of engine {engine} cannot be read as of one position of the log",
-                hint=f"ALTER TABLE {table} ENGINE = InnoDB; or name the other tables: loader verify --table ...",
-                table=table,
-            )
+        check_engine(self._states[table].engine, table)
         with self._unaltered(table):
             (schema,) = read_schemas(self._asking, [table])
-            buckets = max(1, min(_MOST_BUCKETS, read_size(self._asking, table).rows // _BUCKET_ROWS))
-            return TableSums(
-                definition=schema.as_dict(), buckets=buckets, sums=server_sums(self._reading, schema, buckets)
-            )
+            size = read_size(self._asking, table).rows
+            sample = choose_sample(schema, size) if sampled else None
+            buckets = max(1, min(_MOST_BUCKETS, size // (sample.parts if sample else 1) // _BUCKET_ROWS))
+            sums = server_sums(self._reading, schema, buckets, sample)
+            rows = count_rows(self._reading, schema) if sample else sum(count for count, _ in sums.values())
+            return TableSums(definition=schema.as_dict(), rows=rows, sample=sample, buckets=buckets, sums=sums)
 
-    def rows(self, schema: TableSchema, buckets: int, wanted: Collection[int]) -> Counter[Row]:
+    def rows(self, table: TableSums, wanted: Collection[int]) -> Counter[Row]:
         """Return the canonical texts of the rows in the wanted buckets.
 
         Raises:
             RetryableError: the table was altered since the snapshot.
         """
-        with self._unaltered(schema.name):
-            return Counter(server_rows(self._reading, schema, buckets, wanted))
+        with self._unaltered(table.table_schema.name):
+            return Counter(server_rows(self._reading, table, wanted))
 
     @contextmanager
     def _unaltered(self, table: TableName) -> Iterator[None]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
+from loader.model.table import TableSchema
 from loader.transport.server.address import ServerAddress
 
 
@@ -51,14 +52,43 @@ Sums = dict[int, tuple[int, int]]
 """By bucket, the number of rows and the sum of their hashes."""
 
 
+class KeySample(BaseModel):
+    """One of so many parts of a table's keys, counted from 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parts: int
+    part: int
+
+
 class TableSums(BaseModel):
-    """A table on the server: its definition as `TableSchema.as_dict()`, and the sums of its rows."""
+    """A table on the server.
+
+    Attributes:
+        definition: as `TableSchema.as_dict()`.
+        rows: the number of its rows.
+        sample: the rows that are summed; None for all.
+        buckets: the number of buckets.
+        sums: of these rows.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     definition: dict[str, Any]
+    rows: int
+    sample: KeySample | None = None
     buckets: int
     sums: Sums
+
+    @property
+    def table_schema(self) -> TableSchema:
+        """The definition."""
+        return TableSchema.from_dict(self.definition)
+
+    @property
+    def compared(self) -> int:
+        """The number of rows that are summed."""
+        return sum(count for count, _ in self.sums.values())
 
 
 class VerifySpec(BaseModel):
@@ -84,6 +114,7 @@ class TableDifference(BaseModel):
 
     Attributes:
         rows: the number of rows in the warehouse.
+        compared: those of the sample, or all.
         buckets: those that differ; empty if the table is equal.
         samples: the canonical rows of the warehouse in the first of these buckets.
         error: why the table was not compared, in the form of `LoaderError.as_dict()`.
@@ -93,6 +124,7 @@ class TableDifference(BaseModel):
 
     table: str
     rows: int = 0
+    compared: int = 0
     buckets: tuple[int, ...] = ()
     samples: tuple[tuple[str | None, ...], ...] = ()
     error: dict[str, Any] | None = None

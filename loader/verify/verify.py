@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from loader.errors import DataError, RetryableError, UnsupportedError
+from loader.errors import DataError, RetryableError
 from loader.materialise.iceberg.table_metadata import APPLIED, POSITION, RUN
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.model.table import TableName, TableSchema
+from loader.model.table import TableName
 from loader.spark.job import failure
+from loader.verify.comparable import check_mode
 from loader.verify.spec import SAMPLED_BUCKETS, Sums, TableDifference, TableSums, VerifyResult, VerifySpec
-from loader.verify.warehouse_rows import snapshot_rows, warehouse_rows, warehouse_sums
+from loader.verify.warehouse_rows import sampled_rows, snapshot_rows, warehouse_rows, warehouse_sums
 
 
 def verify(spark: SparkSession, spec: VerifySpec) -> VerifyResult:
@@ -22,31 +23,25 @@ def verify(spark: SparkSession, spec: VerifySpec) -> VerifyResult:
 
 
 def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableDifference:
-    schema = TableSchema.from_dict(table.definition)
+    schema = table.table_schema
     try:
-        _check_rule(warehouse, schema.name)
-        if not table.sums and _is_empty(warehouse, schema.name):
+        check_mode(warehouse.rule(schema.name), schema.name)
+        if not table.rows and _is_empty(warehouse, schema.name):
             return TableDifference(table=str(schema.name))
         snapshot = find_snapshot(warehouse, schema.name, spec.seqno, spec.applied.get(str(schema.name), 0))
-        rows = snapshot_rows(warehouse, schema, snapshot)
+        kept = snapshot_rows(warehouse, schema, snapshot)
+        rows = sampled_rows(kept, table)
         found = warehouse_sums(rows, schema, table.buckets)
         buckets = differing_buckets(table.sums, found)
         sampled = set(buckets[:SAMPLED_BUCKETS])
         samples = tuple(warehouse_rows(rows, schema, table.buckets, sampled)) if sampled else ()
+        compared = sum(count for count, _ in found.values())
+        number = kept.count() if table.sample else compared
     except Exception as error:  # one table must not stop the others
         return TableDifference(table=str(schema.name), error=failure(error))
     return TableDifference(
-        table=str(schema.name), rows=sum(count for count, _ in found.values()), buckets=tuple(buckets), samples=samples
+        table=str(schema.name), rows=number, compared=compared, buckets=tuple(buckets), samples=samples
     )
-
-
-def _check_rule(warehouse: Warehouse, table: TableName) -> None:
-    if warehouse.rule(table).mode == "history":
-        raise UnsupportedError(
-            "a history has every change, so it cannot be compared with the rows of the source",
-            hint=f"name the other tables: loader verify --table ...; or compare {table} with the log: loader replay",
-            table=table,
-        )
 
 
 def _is_empty(warehouse: Warehouse, table: TableName) -> bool:

@@ -13,8 +13,9 @@ from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
 from loader.model.table import TableSchema
 from loader.verify.expressions import Row, canonical_rows, in_warehouse
+from loader.verify.key_sample import warehouse_condition
 from loader.verify.row_hashes import warehouse_hash
-from loader.verify.spec import Sums
+from loader.verify.spec import Sums, TableSums
 
 
 def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int) -> DataFrame:
@@ -29,6 +30,11 @@ def source_columns(layout: Layout) -> list[Expression]:
     """Return the columns of the source in a table of the warehouse, by the source's names."""
     names = (column.name for column in layout.schema.columns)
     return [sf.col(identifier(layout.name(name))).alias(name) for name in names]
+
+
+def sampled_rows(rows: DataFrame, table: TableSums) -> DataFrame:
+    """Return the rows that are compared."""
+    return rows.where(warehouse_condition(table.sample, table.table_schema))
 
 
 def warehouse_sums(rows: DataFrame, schema: TableSchema, buckets: int) -> Sums:

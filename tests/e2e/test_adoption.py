@@ -92,6 +92,38 @@ def test_a_table_that_was_altered_after_the_place_is_refused(copied: Loaded) -> 
     assert orders["error"]["why"] == "note is missing"
 
 
+def test_rows_that_differ_are_shown(copied: Loaded, spark: SparkSession) -> None:
+    session = Warehouse(spark, load_config(str(copied.config)).source().catalog).session
+    session.sql("UPDATE lake.shop.orders SET amount = 1.26 WHERE id = 1")
+    session.sql("INSERT INTO lake.shop.orders SELECT * FROM lake.shop.orders WHERE id = 3")
+    place = json.loads(copied.loader("--json", "begin", "--at", "end").stdout)["start"]
+    copied.execute("DELETE FROM shop.orders WHERE id = 2", "INSERT INTO shop.orders (id) VALUES (4)")
+
+    refused = copied.loader("adopt", "--table", "shop.orders", "--at", place)
+    assert refused.returncode == 4
+    assert "error: rows of the table have the same key (table shop.orders)" in refused.stderr
+    assert "2 rows with (id) = (3), for example" in refused.stderr
+
+    session.sql("DELETE FROM lake.shop.orders WHERE id = 3")
+    session.sql("INSERT INTO lake.shop.orders VALUES ('c', 3, 9, NULL, 3)")
+    adopted = copied.loader("adopt", "--table", "shop.orders", "--at", place)
+    assert adopted.returncode == 4
+    lines = [" ".join(line.split()) for line in adopted.stdout.splitlines()]
+    assert f"shop.orders applied 0 0 0 {place}" in lines
+    assert "shop.orders different 3 3 3 2" in lines
+    assert lines[-3:] == [
+        "shop.orders: only in the server: {'id': '1', 'name': 'a', 'amount': '1.25', 'at': '2026-01-01 00:00:00.000000',"
+        " '_pos': '7'}",
+        "shop.orders: only in the warehouse: {'id': '1', 'name': 'a', 'amount': '1.26', 'at':"
+        " '2026-01-01 00:00:00.000000', '_pos': '7'}",
+        "shop.orders: it follows the log with these differences; to read its rows from the source instead:"
+        " loader initial-load --table shop.orders --again",
+    ]
+    copied.json("initial-load", "--table", "shop.orders", "--again")
+    (verified,) = copied.json("verify", "--table", "shop.orders")["tables"]
+    assert verified["status"] == "equal"
+
+
 def adopted(loaded: Loaded, *tables: str, at: str, code: int = 0) -> list[dict[str, Any]]:
     names = [part for table in tables for part in ("--table", table)]
     found: list[dict[str, Any]] = loaded.json("adopt", *names, "--at", at, code=code)["tables"]

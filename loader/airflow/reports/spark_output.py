@@ -7,13 +7,12 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from airflow.sdk._shared.secrets_masker import redact
 
+from loader.airflow.reports.progress_lines import ProgressLines
 from loader.spark.progress import LOGGER
 from loader.visible_text import visible_lines
 
@@ -21,28 +20,23 @@ _LOADER_LINE = re.compile(r"(?P<level>INFO|WARNING|ERROR) (?P<logger>loader\.[\w
 """A log line of the loader, in the format of `loader.spark.job`."""
 _FRAME = re.compile(r"\s*(at |\.\.\. \d+ more|File \"|Traceback )")
 _LAST_LINES = 5
-_PROGRESS_SECONDS = 60
 
 
 class _LoaderLines(logging.Handler):
-    """Passes the lines that the loader itself logs on to another logger; of progress, one line per minute."""
+    """Passes the lines that the loader itself logs on to another logger; of progress, see ProgressLines."""
 
     def __init__(self, log: Any) -> None:
         super().__init__()
         self._log = log
-        self._reported = -inf
+        self._progress = ProgressLines()
 
     def emit(self, record: logging.LogRecord) -> None:
         line = _LOADER_LINE.match(record.getMessage())
-        if not line or (line["logger"] == LOGGER and not self._due()):
+        if not line:
             return
-        self._log.log(logging.getLevelNamesMapping()[line["level"]], line["text"])
-
-    def _due(self) -> bool:
-        now = monotonic()
-        due = now - self._reported >= _PROGRESS_SECONDS
-        self._reported = now if due else self._reported
-        return due
+        text = self._progress.line(line["text"]) if line["logger"] == LOGGER else line["text"]
+        if text is not None:
+            self._log.log(logging.getLevelNamesMapping()[line["level"]], text)
 
 
 class _Redacted(logging.Formatter):

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loader.cli.lazy import lazily
-from loader.cli.reports import report_tables
 from loader.cli.session import Session, SourceOption
 from loader.errors import UsageError
 from loader.model.position import Position
 
 if TYPE_CHECKING:
     from loader import pipeline
-    from loader.cli import jobs
     from loader.staging.documents import Generation
 else:
-    pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
+    pipeline = lazily("loader.pipeline")
 
 
 def begin(
@@ -35,30 +33,6 @@ def begin(
     """Begin to follow the log at a place, without an initial load. The initial load begins at the end of the log."""
     session: Session = context.obj
     _report(session, pipeline.begin_at(session.settings(source), at))
-
-
-def adopt(
-    context: typer.Context,
-    table: Annotated[
-        list[str],
-        typer.Option("--table", "-t", metavar="SCHEMA.TABLE", help="The table; repeat the option for more."),
-    ],
-    at: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE",
-            help="The tables have every change before this place and none after it: binlog.000054:123 or a GTID set.",
-        ),
-    ],
-    source: SourceOption = "",
-) -> None:
-    """Take over Iceberg tables that another tool loaded, and apply the log to them from a place on."""
-    session: Session = context.obj
-    settings = session.settings(source)
-    adoption = pipeline.plan_adoption(settings, tuple(table), at)
-    result = jobs.submit(pipeline.adopt_job(settings, *adoption), settings, session.output)
-    pipeline.record_adoption(settings, adoption, result)
-    report_tables(session.output, result)
 
 
 def follow(

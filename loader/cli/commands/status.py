@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,11 +100,16 @@ def _loads(output: Output, state: pipeline.SourceStatus) -> None:
             (
                 load.table,
                 f"{load.staged:,} of {load.chunks:,}",
+                f"{about}{load.rows:,}",
+                f"{about}{load.bytes / 1e6:,.1f}",
+                "" if load.rows_per_second is None else f"{load.rows_per_second:,.0f}",
+                "" if load.seconds_left is None else str(timedelta(seconds=math.ceil(load.seconds_left))),
                 "staged, not in the warehouse" if load.finished else "reading",
             )
             for load in state.loads
+            for about in ("about " if load.estimated else "",)
         ]
-        output.rows(("initial load of", "chunks staged", "state"), rows)
+        output.rows(("initial load of", "chunks staged", "rows", "MB", "rows/s", "time left", "state"), rows)
 
 
 def _tables(output: Output, state: pipeline.SourceStatus) -> None:

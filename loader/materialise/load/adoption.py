@@ -23,6 +23,7 @@ from loader.materialise.iceberg.table_metadata import (
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, table_properties
+from loader.materialise.load.key_check import check_keys
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.merge.table_tasks import run_guarded
 from loader.materialise.plan.table_layout import Layout, TableColumn
@@ -53,7 +54,8 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
 
     Raises:
         UsageError: the warehouse has no such table, or the loader made it.
-        DataError: its columns are not those of the source's table, or rows have no mark of deletion.
+        DataError: its columns are not those of the source's table, or rows have no mark of deletion, NULL in their key
+            or the same key.
         RetryableError: another tool committed to it meanwhile.
     """
     table = schema.name
@@ -70,6 +72,7 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
             return _adopted(metadata, spec, layout)
         missing = _missing_columns(warehouse, layout)
         _check_marks(warehouse, layout)
+        check_keys(warehouse, layout)
         run = uuid.uuid4().hex
         publication = Publication(warehouse, table, metadata.head, run)
         try:

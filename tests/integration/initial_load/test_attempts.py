@@ -62,10 +62,14 @@ def test_the_status_shows_a_load_until_it_is_in_the_warehouse(mysql: SourceServe
     assert states() == [LoadState(table=table, chunks=2, staged=0, finished=False)]
     chunk = load_chunk(mysql.address, store.root, plan_key(plan), "one", 0)
     (written,) = [info.modified for info in store.list(f"{plan.folder}/chunks/")]
-    assert states() == [LoadState(table=table, chunks=2, staged=1, finished=False, newest_chunk=written)]
+    assert chunk.file is not None
+    begun_load = LoadState(table=table, chunks=2, staged=1, finished=False, newest_chunk=written)
+    assert states() == [begun_load.model_copy(update={"rows": 2, "bytes": chunk.file.bytes})]
     last = load_chunk(mysql.address, store.root, plan_key(plan), "one", 1)
     loads.publish(plan, manifest_of(mysql.address, plan, [chunk, last]))
-    assert states() == [LoadState(table=table, chunks=2, staged=2, finished=True)]
+    assert last.file is not None
+    size = chunk.file.bytes + last.file.bytes
+    assert states() == [LoadState(table=table, chunks=2, staged=2, finished=True, rows=3, bytes=size)]
     note = Loaded(source=plan.source, table=table, position=plan.position, warehouse="lake")
     store.create(loaded_key(manifest_key(plan)), note.canonical())
     assert states() == []

@@ -204,3 +204,40 @@ def test_deletion_marks_of_another_tool(lake: Lake) -> None:
     marks = Counter({(*row, False): 1 for row in AFTER} | {(3, "copied", True): 1, (9, "copied", True): 1})
     marks.pop((3, "copied", False))
     assert lake.bag(ORDERS.name, "id", "name", "_is_deleted") == marks
+
+
+KEYS = table(
+    "orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4"), Column("code", "binary", size=2)],
+    ["id", "code"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "what", "why"),
+    [
+        ("(1, 'b', X'0A')", "rows of the table have the same key", "2 rows with (id, code) = (1, X'0a'), for example"),
+        (
+            "(NULL, 'b', X'0A'), (NULL, 'c', X'0A')",
+            "rows of the table have NULL in their key",
+            "2 rows with (id, code) = (NULL, X'0a'), for example",
+        ),
+        (
+            "(2, 'b', NULL)",
+            "rows of the table have NULL in their key",
+            "1 row with (id, code) = (2, NULL), for example",
+        ),
+    ],
+)
+def test_each_key_must_be_there_once(lake: Lake, rows: str, what: str, why: str) -> None:
+    lake.sql("CREATE NAMESPACE lake.shop")
+    lake.sql("CREATE TABLE lake.shop.orders (id int, name string, code binary) USING iceberg")
+    lake.sql(f"INSERT INTO lake.shop.orders VALUES (1, 'a', X'0A'), (1, 'a', X'0B'), (2, 'a', X'0A'), {rows}")
+    before = lake.metadata(KEYS).head
+    error = adopted(lake, KEYS).error
+    assert error is not None
+    assert (error["error"], error["what"], error["why"]) == ("DataError", what, why)
+    assert lake.metadata(KEYS).head == before
+    assert "loader.source" not in lake.metadata(KEYS).properties
+
+    lake.sql("DELETE FROM lake.shop.orders WHERE name <> 'a'")
+    assert adopted(lake, KEYS).status == "applied"

@@ -10,6 +10,7 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError, UsageError
+from loader.materialise.rules import TableRule
 from loader.pipeline.chain.chain_begin import check_server
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import Shop
@@ -81,3 +82,15 @@ def test_a_place_before_the_chain_is_refused(shop: Shop) -> None:
         pipeline.plan_adoption(shop.settings, ("shop.orders",), str(early))
     with pytest.raises(UsageError, match="cannot be read from or to"):
         pipeline.plan_adoption(shop.settings, ("shop.orders",), f"{early.file}:{early.logpos + 30}")
+
+
+def test_tables_whose_rows_cannot_be_compared_are_refused(shop: Shop) -> None:
+    shop.run("ALTER TABLE shop.log ENGINE = MyISAM")
+    with pytest.raises(UsageError, match="cannot be compared with the source") as refused:
+        pipeline.plan_adoption(shop.settings, ("shop.log",), "end", compared=True)
+    assert refused.value.why == "a table of engine MyISAM cannot be read as of one position of the log"
+    assert pipeline.plan_adoption(shop.settings, ("shop.log",), "end").plans
+    assert pipeline.plan_adoption(shop.settings, ("shop.orders",), "end", compared=True).plans
+    history = shop.settings.model_copy(update={"rules": (TableRule(tables=("shop.orders",), mode="history"),)})
+    with pytest.raises(UsageError, match="cannot be compared with the source"):
+        pipeline.plan_adoption(history, ("shop.orders",), "end", compared=True)

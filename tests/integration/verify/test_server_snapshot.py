@@ -11,7 +11,7 @@ import pytest
 from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.errors import RetryableError, UnsupportedError
-from loader.model.table import TableName, TableSchema
+from loader.model.table import TableName
 from loader.source.server_facts import query
 from loader.transport.server.connection import connected
 from loader.verify.expressions import canonical_rows
@@ -47,7 +47,7 @@ def test_long_values_are_no_nulls(source: SourceServer) -> None:
     with server_snapshot(source.address, [source.name("t")]) as snapshot:
         sums = snapshot.sums(source.name("t"))
         assert sums.sums == {0: (1, row_hash("1", b"\xff" * size, "\u00ff" * size))}
-        ((row, count),) = snapshot.rows(TableSchema.from_dict(sums.definition), sums.buckets, {0}).items()
+        ((row, count),) = snapshot.rows(sums, {0}).items()
         assert (row, count) == (("1", "FF" * size, "\u00ff" * size), 1)
 
 
@@ -65,9 +65,8 @@ def test_numbers_have_all_digits(source: SourceServer) -> None:
     logged = {int(key): row for key, *row in (line.split(",")[5:] for line in staged)}
     with server_snapshot(source.address, [source.name("t")]) as snapshot:
         sums = snapshot.sums(source.name("t"))
-        schema = TableSchema.from_dict(sums.definition)
-        numbers = schema.columns[1:]
-        rows = {int(row[0] or 0): row[1:] for row in snapshot.rows(schema, sums.buckets, {0})}
+        numbers = sums.table_schema.columns[1:]
+        rows = {int(row[0] or 0): row[1:] for row in snapshot.rows(sums, {0})}
     assert len(rows) == 1024
     assert rows == dict(zip(logged, canonical_rows(numbers, logged.values()), strict=True))
 
@@ -100,11 +99,10 @@ def test_rows_of_a_table_that_was_altered_are_not_read_again(source: SourceServe
     source.run("CREATE TABLE t (a INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 2)")
     with server_snapshot(source.address, [source.name("t")]) as snapshot:
         sums = snapshot.sums(source.name("t"))
-        schema = TableSchema.from_dict(sums.definition)
-        assert snapshot.rows(schema, sums.buckets, {0}) == {("1", "2"): 1}
+        assert snapshot.rows(sums, {0}) == {("1", "2"): 1}
         source.run("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a")
         with pytest.raises(RetryableError, match="cannot be read as of the snapshot"):
-            snapshot.rows(schema, sums.buckets, {0})
+            snapshot.rows(sums, {0})
 
 
 def test_a_table_that_was_summed_can_be_altered_at_once(source: SourceServer) -> None:

@@ -1,10 +1,10 @@
-"""The time that is left of an initial load."""
+"""The rate of an initial load, and the time that is left."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from loader.initial_load.load_states import seconds_left
+from loader.initial_load.load_states import rows_per_second, seconds_left
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -33,3 +33,15 @@ def test_an_interruption_long_ago_does_not_count() -> None:
 
 def test_a_store_whose_clock_is_ahead() -> None:
     assert seconds_left(times(0, 10), 3, NOON) == 10.0
+
+
+def test_the_rate_is_that_of_the_newest_chunks() -> None:
+    staged = times(0, 1, 100, 110, 120)
+    assert rows_per_second(staged, [7, 500, 300], NOON + timedelta(seconds=120)) == 40.0
+    assert rows_per_second(staged, [7, 500, 300], NOON + timedelta(seconds=180)) == 10.0
+
+
+def test_one_chunk_tells_no_rate() -> None:
+    assert rows_per_second([], [], NOON) is None
+    assert rows_per_second(times(0), [7], NOON) is None
+    assert rows_per_second(times(0, 0), [7, 7], NOON) is None
