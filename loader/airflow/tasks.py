@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
-from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.run_conf import refuse_backfill, refuse_unknown_conf
 from loader.airflow.versions import AirflowSkipException
 from loader.errors import LoaderError
 
@@ -35,7 +35,9 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     run = context["dag_run"]
     with reported(context):
         refuse_unknown_conf(context)
-        chosen = plan_run(settings_of(source), f"{run.dag_id}/{run.run_id}", until)
+        settings = settings_of(source)
+        refuse_backfill(context, settings)
+        chosen = plan_run(settings, f"{run.dag_id}/{run.run_id}", until)
     if chosen is None:
         raise AirflowSkipException("the log has nothing after the initial load")
     return chosen
