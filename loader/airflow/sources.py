@@ -11,10 +11,14 @@ from loader.settings import SourceSettings
 def settings_of(source: str) -> SourceSettings:
     """Return the settings of a source of the configuration at $LOADER_CONFIG; without a name, of the only source.
 
+    The server may come from an Airflow connection, which is read now.
+
     Raises:
-        UsageError: the configuration or the source does not exist.
+        UsageError: the configuration, the source or the connection does not exist.
     """
-    return load_config().source(source)
+    from loader.airflow.connections import server_of
+
+    return load_config().source(source, server_of)
 
 
 def dag_settings_of(source: str) -> DagSettings:
