@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import urllib.error
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +15,10 @@ from loader.cli.demo.dags import Airflow
 from loader.config import load_config
 from loader.errors import LoaderError
 from loader.materialise.iceberg.warehouse import Warehouse
-from tests.docs.pages import write_dag_files
+from tests.docs.pages import blocks, write_dag_files
+from tests.e2e.airflow_processes import merges
+from tests.e2e.airflow_server import Airflow as Scheduled
+from tests.e2e.airflow_server import running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.airflow_version import AIRFLOW
@@ -79,3 +84,37 @@ def test_a_replay(airflow: Airflow, empty: Loaded, spark: SparkSession) -> None:
     assert empty.snapshots() == before
     with pytest.raises(LoaderError, match="'somewhere' is not a place in a log"):
         airflow.run("shop_correct", start="somewhere")
+
+
+def test_killing_the_task_ends_its_spark(empty: Loaded) -> None:
+    """With a scheduler. A cleared task does the rest, and the DAGs of the loader refuse backfills."""
+    dag = "shop_and_marts"
+    found = Scheduled(empty.home / "scheduled" / "airflow", empty.config)
+    found.home.parent.mkdir()
+    found.add_dag_file(next(block.text for block in blocks("python") if dag in block.text))
+    found.prepare()
+    empty.json("initial-load")
+    empty.execute(*changes(5))
+    with running(found):
+        found.wait_until_known(dag)
+        assert refused_backfill(found) == "Dag with dag_id: 'shop.delta' does not allow backfill runs"
+        found.unpause(dag)
+        run = found.trigger(dag)
+        until("Spark to run", lambda: merges(found))
+        found.patch(f"{dag}/dagRuns/{run}/taskInstances/delta", new_state="failed")
+        until("Spark to end", lambda: not merges(found), 60)
+        found.wait_for(dag, run, "failed")
+        found.clear(run, "delta", dag)
+        found.wait_for(dag, run, "success", tries=2)
+        assert {task["state"] for task in found.tasks(dag, run).values()} == {"success"}
+        assert found.tasks(dag, run)["delta"]["pool"] == "shop.spark"
+    assert empty.differences() == NOTHING_DIFFERS
+
+
+def refused_backfill(airflow: Scheduled) -> str:
+    """The answer to the form of a backfill."""
+    form = {"dag_id": "shop.delta", "from_date": "2026-01-31T00:00:00Z", "to_date": "2026-02-01T00:00:00Z"}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        airflow.request("POST", "/api/v2/backfills", form)
+    assert refused.value.code == 400
+    return str(json.load(refused.value)["detail"])
