@@ -16,7 +16,7 @@ from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.reports.errors import RetryWhereItHelps, TaskFailed
 from loader.airflow.stages.template_values import flag, table_names
 from loader.airflow.versions import HAS_RETRY_POLICIES
-from loader.errors import DataError, RetryableError, UsageError
+from loader.errors import DataError, RetryableError, SourceUnavailable, UsageError
 from loader.initial_load.spec import InitialLoadResult, TableLoad
 from loader.materialise.spec import TableResult
 from loader.pipeline import IntervalChosen
@@ -94,6 +94,11 @@ def test_other_values_of_templates_are_refused() -> None:
 def planned(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Plan the interval of the site without asking the server. The list gets the name of each run."""
     runs: list[str] = []
+    plan_of(site, monkeypatch, runs)
+    return runs
+
+
+def plan_of(site: Site, monkeypatch: pytest.MonkeyPatch, runs: list[str]) -> None:
     chosen = IntervalChosen(
         source="shop", generation="0001", start=site.plan.start, stop=site.plan.stop, new=True, **site.interval
     )
@@ -106,7 +111,6 @@ def planned(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(pipeline, "list_tables", lambda _: None)
     monkeypatch.setattr(pipeline, "source_runway", lambda _: Runway(file="binlog.000001", hours=5.5, rule="age"))
     monkeypatch.setattr(pipeline, "find_unloaded", lambda *_: ())
-    return runs
 
 
 def delta(running: Task, **arguments: Any) -> dict[str, Any]:
@@ -121,21 +125,25 @@ def delta(running: Task, **arguments: Any) -> dict[str, Any]:
         running.xcoms["lineage"] = [one.name for one in lineage.inputs] if lineage else []
 
 
-def test_on_a_cluster_a_delta_is_one_application(
-    planned: list[str], site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def on_cluster(site: Site, program: SparkSubmit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the application stage the interval of the site, and merge it."""
     connect(monkeypatch, conn_type="spark", host="yarn")
-    merged(spark_submit_program, APPLIED)
-    submitted = spark_submit_program.__class__.__call__
+    merged(program, APPLIED)
+    submitted = SparkSubmit.__call__
 
     def stages(program: SparkSubmit, argv: list[str], **more: Any) -> SparkSubmit:
-        """Stage and publish, as the application does."""
         site.stage()
         publish(site, site.plan.stop)
         return submitted(program, argv, **more)
 
     monkeypatch.setattr(SparkSubmit, "__call__", stages)
+
+
+def test_on_a_cluster_a_delta_is_one_application(
+    planned: list[str], site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    on_cluster(site, spark_submit_program, monkeypatch)
     result = delta(running, now="True")
     assert (spark_submit_program.argv or [""])[-5].endswith("delta/job.py")
     assert spark_submit_program.spec["materialise"]["now"] is True
@@ -152,6 +160,24 @@ def test_on_a_cluster_a_delta_is_one_application(
     assert running.xcoms["note"].startswith("binlog.000001:4 to binlog.000001:100; 3 inserted, 0 updated")
     assert "will purge a log file that is still needed in 5.5 hours" in capsys.readouterr().out
     assert planned == ["shop.delta/manual__1/task/-1"]
+
+
+def test_an_interval_that_cannot_be_staged_fails_the_task_after_those_before_it(
+    planned: list[str], site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    interval = site.interval | {"through_seqno": site.plan.stop_seqno + 100}
+    monkeypatch.setattr(Site, "interval", interval)
+    plan_of(site, monkeypatch, [])
+    on_cluster(site, spark_submit_program, monkeypatch)
+    down = SourceUnavailable("the server does not answer", hint="start it")
+    assert spark_submit_program.result
+    spark_submit_program.result["failed"] = down.as_dict()
+    with pytest.raises(TaskFailed, match="the server does not answer") as caught:
+        delta(running)
+    assert caught.value.retry
+    assert running.xcoms["events"] == {"lake.shop.orders": 3}
+    assert "planned intervals are left" in capsys.readouterr().out
 
 
 def test_a_retry_finds_what_is_done(
