@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import tomllib
+from collections.abc import Callable
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,9 +23,11 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from loader import config_values
 from loader.dag_settings import DagSettings
@@ -168,10 +171,32 @@ class Rule(TableRule):
     tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
 
 
+FindServer = Callable[[str], ServerAddress]
+_OF_SERVER = ("host", "port", "user", "password", "tls", "tls_ca", "tls_cert", "tls_key", "server_public_key")
+"""Keys of a source that an Airflow connection has instead."""
+
+
+def _check_host(value: str, info: ValidationInfo) -> str:
+    return config_values.check_host(value) if _needed(value, info) else value
+
+
+def _check_user(value: str, info: ValidationInfo) -> str:
+    _needed(value, info)
+    return value
+
+
+def _needed(value: str, info: ValidationInfo) -> bool:
+    """Return whether a key of a source has a value. Without one, its server must come from an Airflow connection."""
+    if not value and not info.data.get("server", "wrong"):
+        raise PydanticCustomError("missing", "Field required")
+    return bool(value)
+
+
 class Source(_Section):
     """A MySQL or MariaDB server.
 
     Attributes:
+        server: `airflow:connection`, which has host, port, user, password and TLS instead of the keys here.
         log_files: for `transport = "file"`: the folder of the log files, the index file of the server or its my.cnf, as
             a path that every executor can read; or `s3://bucket/folder`.
         keyring: path of the keyring file, if MySQL encrypts the log files.
@@ -188,9 +213,10 @@ class Source(_Section):
         min_runway_hours: the DAG fails if the server will purge unstaged log within these hours; 0 turns that off.
     """
 
-    host: Annotated[str, AfterValidator(config_values.check_host)]
+    server: Annotated[str, AfterValidator(config_values.check_connection)] = ""
+    host: Annotated[str, AfterValidator(_check_host)] = Field("", validate_default=True)
     port: int = 3306
-    user: str
+    user: Annotated[str, AfterValidator(_check_user)] = Field("", validate_default=True)
     password: Annotated[str, AfterValidator(config_values.check_reference)] = ""
     tls: Literal["", "required", "off"] = ""
     tls_ca: str = ""
@@ -221,6 +247,13 @@ class Source(_Section):
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
+    def _one_server(self) -> Source:
+        given = [name for name in _OF_SERVER if name in self.model_fields_set]
+        if self.server and given:
+            raise ValueError(f"remove {', '.join(given)}: the connection that server names has it")
+        return self
+
+    @model_validator(mode="after")
     def _files_given(self) -> Source:
         if self.transport == "file" and not self.log_files:
             raise ValueError(
@@ -232,6 +265,21 @@ class Source(_Section):
             )
         check_tls(self.tls, self.tls_ca, self.tls_cert, self.tls_key)
         return self
+
+
+def outside_airflow(reference: str) -> ServerAddress:
+    """Refuse to find a server: only tasks and pages of Airflow read its connections.
+
+    Raises:
+        UsageError: always.
+    """
+    raise UsageError(
+        "the server of the source is known to Airflow only",
+        why=f'server = "{reference}" names an Airflow connection, which a command outside Airflow cannot read',
+        hint="use the DAGs and the status pages of Airflow; or set host, user and password of the source instead of"
+        " server",
+        key="server",
+    )
 
 
 class Config(_Section):
@@ -249,19 +297,20 @@ class Config(_Section):
             raise ValueError(f"staging.archive: {self.staging.archive} is the folder of a source")
         return self
 
-    def source(self, name: str = "") -> SourceSettings:
+    def source(self, name: str = "", find_server: FindServer = outside_airflow) -> SourceSettings:
         """Return the settings of a source.
 
         Args:
             name: of the source, or the address of its server or files; empty for the only source.
+            find_server: returns the server that an Airflow connection has, by the reference to it.
 
         Raises:
-            UsageError: no source or several sources match.
+            UsageError: no source or several sources match, or the server cannot be found.
         """
         names = self.at(name) if "://" in name else [name] if name in self.sources else []
         names = list(self.sources) if not name else names
         if len(names) == 1:
-            return _resolved(self, names[0], self.sources[names[0]])
+            return _resolved(self, names[0], self.sources[names[0]], find_server)
         what = f"source {name!r}" if "://" not in name else f"source at {_without_user(name)}"
         raise UsageError(
             "the configuration has several sources"
@@ -280,7 +329,8 @@ class Config(_Section):
         from loader.reader.locations.uri import is_address_of
 
         files = {name: one.log_files if one.transport == "file" else "" for name, one in self.sources.items()}
-        return [name for name, one in self.sources.items() if is_address_of(uri, _server(one), files[name])]
+        known = {name: one for name, one in self.sources.items() if not one.server}
+        return [name for name, one in known.items() if is_address_of(uri, _server(one), files[name])]
 
 
 def _without_user(uri: str) -> str:
@@ -288,7 +338,9 @@ def _without_user(uri: str) -> str:
     return re.sub(r"://[^/?#]*@", "://", uri.partition("?")[0])
 
 
-def _server(source: Source) -> ServerAddress:
+def _server(source: Source, find_server: FindServer = outside_airflow) -> ServerAddress:
+    if source.server:
+        return find_server(source.server).model_copy(update={"read_timeout_seconds": source.read_timeout_seconds})
     return ServerAddress(
         host=source.host,
         port=source.port,
@@ -303,12 +355,12 @@ def _server(source: Source) -> ServerAddress:
     )
 
 
-def _replica(source: Source) -> ServerAddress | None:
+def _replica(source: Source, server: ServerAddress) -> ServerAddress | None:
     """Return the address of the server that initial loads read, if it is not the source."""
     if not source.read_from:
         return None
     host, port = config_values.split_port(source.read_from)
-    return _server(source).model_copy(update={"host": host, "port": port or source.port})
+    return server.model_copy(update={"host": host, "port": port or server.port})
 
 
 def _captured(source: Source) -> TableFilter:
@@ -317,8 +369,8 @@ def _captured(source: Source) -> TableFilter:
     return TableFilter(include=source.tables.include, exclude=(*source.tables.exclude, *markers))
 
 
-def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
-    server = _server(source)
+def _resolved(config: Config, name: str, source: Source, find_server: FindServer) -> SourceSettings:
+    server = _server(source, find_server)
     catalog = config.warehouse
     return SourceSettings(
         name=name,
@@ -337,7 +389,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
-        read_from=_replica(source),
+        read_from=_replica(source, server),
         initial_load=source.initial_load,
         interval=source.interval,
         run_minutes=source.run_minutes,

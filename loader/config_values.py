@@ -34,6 +34,29 @@ def check_host(value: str) -> str:
     return value
 
 
+def check_user(value: str) -> str:
+    """Return the name of a user.
+
+    Raises:
+        ValueError: it is empty.
+    """
+    if not value:
+        raise ValueError("write the user of the loader")
+    return value
+
+
+def check_connection(value: str) -> str:
+    """Return a reference to an Airflow connection.
+
+    Raises:
+        ValueError: the value is something else.
+    """
+    kind, _, name = value.partition(":")
+    if kind != "airflow" or not name:
+        raise ValueError("write airflow:NAME, the id of an Airflow connection of the type binlog_source")
+    return value
+
+
 def check_host_and_port(value: str) -> str:
     """Return a host with or without a port, or nothing.
 

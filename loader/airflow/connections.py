@@ -1,4 +1,4 @@
-"""Values from Airflow connections: the Spark master, and secrets."""
+"""Values from Airflow connections: the Spark master, the servers of sources, and secrets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import ExitStack, contextmanager
 
 from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk import BaseHook, Connection
+from pydantic import ValidationError
 
 from loader.airflow.versions import AirflowNotFoundException
+from loader.config_values import check_host, check_user
 from loader.errors import UsageError
 from loader.secret import keep_secrets, secret_variable
 from loader.settings import SourceSettings
 from loader.spark.submit import SparkSettings
+from loader.transport.server.address import ServerAddress
 
 _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
 
@@ -56,6 +59,39 @@ def _master(connection: Connection) -> str:
     if not connection.port:
         return host
     return f"{host if '://' in host else f'spark://{host}'}:{connection.port}"
+
+
+def server_of(reference: str) -> ServerAddress:
+    """Return the server that a reference `airflow:connection` names. Its password stays a reference.
+
+    Raises:
+        UsageError: the connection does not exist, has no host or user, or its extra contradicts itself.
+    """
+    connection_id = reference.partition(":")[2]
+    connection = _connection(connection_id, "add it with the type binlog_source, or change server of the source")
+    extra = connection.extra_dejson
+    tls = {name: extra.get(name) or "" for name in ("tls", "tls_ca", "tls_cert", "tls_key", "server_public_key")}
+    try:
+        return ServerAddress(
+            host=check_host(connection.host or ""),
+            port=connection.port or 3306,
+            user=check_user(connection.login or ""),
+            password=reference if connection.password else "",
+            **tls,
+        )
+    except ValueError as error:
+        raise UsageError(
+            "the Airflow connection has no valid server",
+            why=_reasons(error),
+            hint="correct it in Airflow: Admin, Connections",
+            connection=connection_id,
+        ) from None
+
+
+def _reasons(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(": ".join((*map(str, one["loc"]), one["msg"])) for one in error.errors(include_input=False))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
+from loader.full_load.spec import FullLoadResult, FullLoadSpec
 from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.load.load_notes import find_noted_loads
@@ -47,6 +48,16 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
                 "all loads are in the warehouse already; name tables in the run's form to check the warehouse again"
             )
     return found.model_dump(mode="json") if found else None
+
+
+def loaded_before(spec: FullLoadSpec) -> FullLoadResult | None:
+    """Return the result of an initial load whose tables are all in the warehouse; None if one must be loaded.
+
+    The warehouse itself is not read; see find_noted_loads.
+    """
+    read = find_staged_loads(spec.read)
+    load = find_noted_loads(spec.load.model_copy(update={"manifests": read.manifests})) if read else None
+    return FullLoadResult(read=read, load=load) if read and load else None
 
 
 def _staged(spec: ExtractSpec) -> BacklogResult | None:

@@ -20,6 +20,7 @@ from loader.airflow.reports.errors import TaskFailed, details_file, reported, re
 from loader.airflow.reports.links import ErrorLink, StatusLink
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.stages.template_values import flag, table_names
 from loader.airflow.versions import AirflowException
 from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
@@ -43,7 +44,7 @@ UseCase = Literal[
     "maintain",
     "restore",
     "verify",
-    "load_new_tables",
+    "initial_load",
 ]
 
 
@@ -69,6 +70,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
     operator_extra_links = (StatusLink(), ErrorLink())
     error_link = ""
     source_name = ""
+    refuses_unknown_conf = True
+    """Whether the run fails if its conf has a key that is no param: the form of the DAG is one of the loader."""
     _output: logging.Logger | None = None
     _spec: BaseModel | None = None
     _work: TaskWork | None = None
@@ -113,26 +116,39 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
     def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
-        from loader.airflow.reports.failures import errors_of, failure, summary
         from loader.airflow.sources import settings_of
 
         with reported(context):
-            refuse_unknown_conf(context)
+            if self.refuses_unknown_conf:
+                refuse_unknown_conf(context)
             settings = settings_of(self.source)
             self.source_name = settings.name
-            began = monotonic()
-            result = self._result(context, settings)
-            send_work(settings.name, self.use_case, result, monotonic() - began)
-            tries = self._tries(context)
-            self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
-            for line in summary(result):
-                self.log.info(line)
-            add_table_events(context, settings.catalog.name, self.arguments, result, tries)
-            errors = errors_of(result)
-            if not self.fail_on_tables:
-                errors = {table: error for table, error in errors.items() if retry_helps(error, context)}
-            if failed := failure(errors, len(result.get("tables", []))):
-                raise failed
+            return self._perform(context, settings)
+
+    def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        """Run the use case, and fail for its tables."""
+        from loader.airflow.reports.failures import errors_of, failure
+
+        result = self._stage(context, settings)
+        errors = errors_of(result)
+        if not self.fail_on_tables:
+            errors = {table: error for table, error in errors.items() if retry_helps(error, context)}
+        if failed := failure(errors, len(result.get("tables", []))):
+            raise failed
+        return result
+
+    def _stage(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        """Run the use case, and report what it did: log, metrics, events of assets, lineage."""
+        from loader.airflow.reports.failures import summary
+
+        began = monotonic()
+        result = self._result(context, settings)
+        send_work(settings.name, self.use_case, result, monotonic() - began)
+        tries = self._tries(context)
+        self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
+        for line in summary(result):
+            self.log.info(line)
+        add_table_events(context, settings.catalog.name, self.arguments, result, tries)
         return result
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
@@ -170,7 +186,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "extract":
                 return pipeline.extract_job(settings, self.arguments["start_seqno"], self.arguments["through_seqno"])
             case "materialise":
-                return pipeline.materialise_job(settings, self.arguments["stop_seqno"], now=bool(self.now))
+                return pipeline.materialise_job(settings, self.arguments["stop_seqno"], now=flag("now", self.now))
             case "replay":
                 start = pipeline.find_replay_start(settings, self.arguments["start"])
                 self.log.info("changes after %s", start.position)
@@ -180,14 +196,14 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.maintain_job(settings)
             case "verify":
                 raise AssertionError("VerifyOperator opens a verification instead")
-            case "load_new_tables":
-                return pipeline.full_load_job(settings, self._tables())
+            case "initial_load":
+                return pipeline.full_load_job(settings, self._tables(), again=self.arguments.get("again", False))
             case "restore":
                 return pipeline.restore_job(settings, pipeline.find_interval(settings, self.arguments["position"]))
 
     def _tables(self) -> tuple[str, ...]:
         """Return the named tables. A form sends null for an empty list."""
-        return tuple(self.arguments.get("tables") or ())
+        return tuple(table_names(self.arguments.get("tables")))
 
     def _without_spark(self, job: Job) -> dict[str, Any] | None:
         """Return the result of a job that was done before, or that no table needs; None if Spark must run."""

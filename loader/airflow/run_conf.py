@@ -1,15 +1,19 @@
-"""Check of a run's conf: Airflow validates the params of a DAG, but silently accepts any other key."""
+"""Checks of a run: Airflow silently accepts unknown keys of its conf, and before 3.2 also backfills by date."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from datetime import UTC
+from typing import TYPE_CHECKING, NoReturn
 
 from loader.airflow.versions import AirflowSkipException
-from loader.errors import UsageError
+from loader.dag_settings import dag_key
+from loader.errors import LoaderError, UsageError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from loader.settings import SourceSettings
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,7 +36,41 @@ def refuse_unknown_conf(context: Context) -> None:
         hint=f"trigger a new run; the params of this DAG are {', '.join(sorted(known)) or 'none'}",
         dag=dag.dag_id,
     )
-    if not dag.max_consecutive_failed_dag_runs:
+    _refuse(error, context)
+
+
+def refuse_backfill(context: Context, settings: SourceSettings) -> None:
+    """Refuse a run of a backfill by date, and name the form of the replay. From 3.2 on, Airflow refuses the backfill.
+
+    Raises:
+        UsageError: the run is one of a backfill.
+        AirflowSkipException: it is, and a failed run would pause the DAG.
+    """
+    run = context["dag_run"]
+    if run.run_type != "backfill" or run.logical_date is None:
+        return
+    date = f"{run.logical_date.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    error = UsageError(
+        "this DAG cannot be backfilled by date",
+        why="the dates of a run select no part of the log",
+        hint=f"trigger {dag_key(settings.name)}.replay with from = {date}{_position_of(date, settings)}",
+        source=settings.name,
+    )
+    _refuse(error, context)
+
+
+def _position_of(date: str, settings: SourceSettings) -> str:
+    """Return the log position of a date in words; empty if nothing is staged after it."""
+    from loader.pipeline import find_replay_start
+
+    try:
+        return f", which is {find_replay_start(settings, date).position}"
+    except LoaderError:
+        return ""
+
+
+def _refuse(error: LoaderError, context: Context) -> NoReturn:
+    if not context["dag"].max_consecutive_failed_dag_runs:
         raise error
     for line in str(error).splitlines():
         _LOG.error("%s", line)

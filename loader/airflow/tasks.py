@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
-from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.run_conf import refuse_backfill, refuse_unknown_conf
 from loader.airflow.versions import AirflowSkipException
 from loader.errors import LoaderError
 
@@ -28,27 +28,19 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
         source: its name.
         until: the place where the intervals end at the latest, see `loader run --until`; None: the end of the log.
     """
-    from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
-    from loader.pipeline import find_log_position, list_tables, source_runway
-    from loader.pipeline import plan_interval as choose
+    from loader.airflow.stages.planning import plan_run
 
     context = get_current_context()
     run = context["dag_run"]
     with reported(context):
         refuse_unknown_conf(context)
         settings = settings_of(source)
-        with secret(settings.server.password):
-            listed = list_tables(settings)
-            stop = find_log_position(settings, until) if until else None
-            chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}", until=stop)
-            runway = source_runway(settings)
+        refuse_backfill(context, settings)
+        chosen = plan_run(settings, f"{run.dag_id}/{run.run_id}", until)
     if chosen is None:
         raise AirflowSkipException("the log has nothing after the initial load")
-    _LOG.info("%s interval %s to %s", "new" if chosen.new else "earlier", chosen.start, chosen.stop)
-    _LOG.info("%s", runway)
-    tables = listed.model_dump(mode="json") if listed else None
-    return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json"), "listed": tables}
+    return chosen
 
 
 @task
@@ -64,32 +56,19 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         source: its name.
         results: of the tasks before.
     """
-    from loader.airflow.reports.failures import errors_of, failure
-    from loader.airflow.reports.metrics import measured
-    from loader.airflow.reports.run_note import NOTE, run_note
+    from loader.airflow.reports.run_report import report_run
     from loader.airflow.sources import settings_of
-    from loader.pipeline import quarantines_of
     from loader.spark.job import rebuild
 
     context = get_current_context()
     with reported(context, QUARANTINED):
-        settings = settings_of(source)
-        note = run_note(results, measured(settings))
-        _LOG.info("%s", note)
-        context["ti"].xcom_push(key=NOTE, value=note)
-        stopped = {str(table) for table in quarantines_of(settings).all()}
-        tables = {table["table"]: table for result in results for table in result.get("tables", [])}
-        for name, one in tables.items():
-            if one.get("note"):
-                _LOG.info("%s is left behind: %s", name, one["note"])
-        released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
-        errors = {name: error for result in results for name, error in errors_of(result).items()}
-        failed = failure({name: errors[name] for name in sorted(errors.keys() - released)}, len(tables))
+        failed = report_run(context, settings_of(source), results)
         unstaged = [rebuild(result["failed"]) for result in results if result.get("failed")]
         if failed:
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]
+    tables = {table["table"] for result in results for table in result.get("tables", [])}
     _LOG.info("all %d tables are up to date, or the next run continues them", len(tables))
 
 
@@ -100,15 +79,12 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
     The tasks that read the log continue. A DAG with pause_on_failure does not pause for this failure.
     """
     from loader.airflow.sources import settings_of
-    from loader.source import retention
+    from loader.airflow.stages.planning import check_interval_runway
 
     if interval is None:
         raise AirflowSkipException("no interval was chosen")
     with reported(get_current_context(), RUNWAY):
-        found = retention.Runway.model_validate(interval["runway"])
-        settings = settings_of(source)
-        if not settings.transport.archive:
-            retention.check_runway(found, settings.min_runway_hours)
+        check_interval_runway(settings_of(source), interval)
 
 
 @task(multiple_outputs=False)

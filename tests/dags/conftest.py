@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -145,8 +146,8 @@ class Site:
             tables = {{ include = ["shop.*"] }}
         """)
 
-    def stage(self, left_out: tuple[IncompleteTable, ...] = ()) -> None:
-        self.chain.publish(_manifest(self.plan, left_out=left_out))
+    def stage(self, left_out: tuple[IncompleteTable, ...] = (), committed_at: str = "") -> None:
+        self.chain.publish(_manifest(self.plan, left_out=left_out, committed_at=committed_at))
 
     def follow_up(self, stop: str, change: str = "") -> Plan:
         """Plan and stage another interval, with something that a merge has to look at."""
@@ -308,6 +309,8 @@ class Task:
     outlets: list[Any] = field(default_factory=list)
     form: dict[str, Any] = field(default_factory=dict)
     triggering_user_name: str | None = None
+    run_type: str = "manual"
+    logical_date: datetime | None = None
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value

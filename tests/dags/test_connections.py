@@ -1,4 +1,4 @@
-"""Connections of Airflow: the Spark master, and passwords."""
+"""Connections of Airflow: the Spark master, servers, and passwords."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from loader.airflow.connections import spark_settings
+from loader.airflow.connections import server_of, spark_settings
+from loader.airflow.sources import settings_of
+from loader.airflow.versions import open_dag_bag
+from loader.errors import UsageError
 from loader.secret import secret_variable
 from loader.spark.submit import SparkSettings
+from loader.transport.server.address import ServerAddress
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import (
     SPARK,
@@ -147,3 +151,65 @@ def test_a_worker_without_the_configuration_of_yarn(
     assert not error.retry
     assert "no configuration of YARN was found" in str(error)
     assert "export HADOOP_CONF_DIR=/etc/hadoop/conf" in str(error)
+
+
+# The server of a source.
+
+TLS = {"tls": "required", "tls_ca": "/ca.pem", "tls_cert": "/cert.pem", "tls_key": "/key.pem"}
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, **fields: object) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", json.dumps({"conn_type": "binlog_source", **fields}))
+
+
+def test_a_connection_has_the_whole_server(airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, host="db", port=3307, login="loader", password="hunter2", extra=TLS | {"tls_key": None})
+    assert server_of("airflow:shop_db") == ServerAddress(
+        host="db", port=3307, user="loader", password="airflow:shop_db", **TLS | {"tls_key": ""}
+    )
+    serve(monkeypatch, host="db", login="loader")
+    assert server_of("airflow:shop_db") == ServerAddress(host="db", user="loader")
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"login": "loader"}, "write the name or address of a host; user and password have their own keys"),
+        ({"host": "db"}, "write the user of the loader"),
+        ({"host": "db", "login": "loader", "extra": {"tls": "maybe"}}, "tls: Input should be '', 'required' or 'off'"),
+        ({"host": "db", "login": "loader", "extra": {"tls_key": "/k"}}, "Value error, tls_key needs tls_cert"),
+    ],
+)
+def test_a_connection_without_a_valid_server(
+    fields: dict[str, Any], why: str, airflow_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, password="hunter2", **fields)
+    with pytest.raises(UsageError, match="the Airflow connection has no valid server") as refused:
+        server_of("airflow:shop_db")
+    assert refused.value.why.startswith(why)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_task_takes_the_server_from_the_connection(
+    site: Site,
+    spark_submit_program: SparkSubmit,
+    running: Task,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = site.folder / "loader.toml"
+    text = file.read_text()
+    for line in ('host = "127.0.0.1"', "port = 1", 'user = "loader"', 'password = ""'):
+        assert line in text
+        text = text.replace(line, "")
+    file.write_text(text.replace("[sources.shop]", '[sources.shop]\nserver = "airflow:shop_db"'))
+    assert open_dag_bag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]).import_errors == {}  # it is not read for DAG files
+    error = failed_task("materialise", site, running)
+    assert "the Airflow connection does not exist" in str(error)
+    serve(monkeypatch, host="db.example.org", login="loader", password="hunter2", extra={"tls_ca": "/ca.pem"})
+    settings = settings_of("shop")
+    assert (str(settings.server), settings.server.tls_ca) == ("loader@db.example.org:3306", "/ca.pem")
+    operator_of("materialise", site).execute(running.context)
+    assert spark_submit_program.env[secret_variable("shop_db")] == "hunter2"
+    told = [*(spark_submit_program.argv or []), json.dumps(spark_submit_program.spec), *capsys.readouterr()]
+    assert not any("hunter2" in text for text in [*told, json.dumps(running.xcoms)])

@@ -12,6 +12,8 @@ from loader.resources import folder
 
 _DAGS = sorted(path.name for path in folder("dags").glob("*.py"))
 _CONFIG = str(Path(__file__).parents[2] / "infra" / "examples" / "loader.toml")
+_CONFIGURED = f"import os, runpy; os.environ['LOADER_CONFIG'] = {_CONFIG!r}"
+_HEAVY = {"pyspark", "boto3", "numba", "numpy", "pymysql", "loader.pipeline", "loader.materialise.iceberg"}
 _JOBS = (
     "loader.extract.jobs.extract_job",
     "loader.materialise.jobs.materialise_job",
@@ -29,10 +31,16 @@ def _imported(statement: str) -> set[str]:
 @pytest.mark.parametrize("name", _DAGS)
 def test_a_dag_file_imports_nothing_heavy(name: str) -> None:
     path = str(Path(folder("dags"), name))
-    modules = _imported(f"import os, runpy; os.environ['LOADER_CONFIG'] = {_CONFIG!r}; runpy.run_path({path!r})")
+    modules = _imported(f"{_CONFIGURED}; runpy.run_path({path!r})")
     assert modules & {"loader.airflow.operators", "loader.airflow.tasks"}
-    heavy = {"pyspark", "boto3", "numba", "numpy", "pymysql", "loader.pipeline", "loader.materialise.iceberg"}
-    assert not modules & heavy
+    assert not modules & _HEAVY
+
+
+def test_the_operators_for_users_import_nothing_heavy() -> None:
+    """They come by name, because a process may still have to choose the home of Airflow."""
+    assert "airflow" not in _imported("import loader.airflow")
+    made = "from loader.airflow import *; BinlogDeltaOperator(task_id='a', source='shop')"
+    assert not _imported(f"{_CONFIGURED}; {made}") & _HEAVY
 
 
 @pytest.mark.parametrize("job", _JOBS)

@@ -115,7 +115,7 @@ def test_a_merge_that_failed_is_done_again_by_its_own_task(
     with caplog.at_level("WARNING"):
         staged = run.extract(running)
     assert staged["status"] == "staged"
-    assert "everything is staged, and the task materialise merges it again: the catalog does not answer" in caplog.text
+    assert "everything is staged, and the merge is tried again: the catalog does not answer" in caplog.text
     site.stage()
     spark_submit_program.result = {"error": down.as_dict()}
     with pytest.raises(TaskFailed, match="the catalog does not answer"):

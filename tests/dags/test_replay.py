@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loader.airflow.actions.replay_form import Step, approver, question, reason_to_skip, start_of
-from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
+from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayFormOperator, RestoreFilesOperator
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.versions import AirflowSkipException
 from loader.errors import UsageError
@@ -110,8 +110,8 @@ def test_a_value_cannot_end_the_samples() -> None:
 # The operators.
 
 
-def _replay(publish: bool, answer: Any = None, **form: object) -> ReplayOperator:
-    operator = ReplayOperator(task_id="replay", source="", form=EMPTY | {"from": "1:4"} | form, publish=publish)
+def _replay(publish: bool, answer: Any = None, **form: object) -> ReplayFormOperator:
+    operator = ReplayFormOperator(task_id="replay", source="", form=EMPTY | {"from": "1:4"} | form, publish=publish)
     operator.answer = answer
     return operator
 

@@ -88,7 +88,7 @@ def client(airflow_db: None, config: Path) -> Iterator[Client]:
         patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "tests.support.dag_rights.DagRights")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS", "viewer:viewer,nobody:,only-crm:user,only-hr:admin")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")
-        patch.setenv("AIRFLOW_CONN_CRM_DB", json.dumps({"conn_type": "mysql_source", "password": CANARY}))
+        patch.setenv("AIRFLOW_CONN_CRM_DB", json.dumps({"conn_type": "binlog_source", "password": CANARY}))
         yield Client()
         purge_cached_app()
 

@@ -39,5 +39,13 @@ def spans() -> Iterator[Piece]:
             yield Piece(_place(page, text, found.start()), " ".join(found[1].split()))
 
 
+def write_dag_files(folder: Path) -> None:
+    """Write the DAG files of the page about Airflow into a folder."""
+    page = ROOT / "docs" / "how-to" / "airflow.md"
+    name = str(page.relative_to(ROOT))
+    for number, block in enumerate(one for one in blocks("python") if one.place.startswith(name)):
+        (folder / f"own{number}.py").write_text(block.text, encoding="utf-8")
+
+
 def _place(page: Path, text: str, offset: int) -> str:
     return f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, offset) + 1}"

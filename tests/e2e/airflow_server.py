@@ -104,7 +104,7 @@ class Airflow:
 
     def add_connection(self, name: str, **fields: object) -> None:
         """Store a connection in Airflow's database, as a person does with the form."""
-        self._request("POST", "/api/v2/connections", {"connection_id": name, **fields})
+        self.request("POST", "/api/v2/connections", {"connection_id": name, **fields})
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "airflow", *arguments]
@@ -121,7 +121,7 @@ class Airflow:
         login = {"username": self._users[0], "password": self._users[0]} if self._users else None
         method = "POST" if login else "GET"
         until("Airflow to answer", lambda: self._answers(method, "/auth/token", login))
-        token = self._request(method, "/auth/token", login)["access_token"]
+        token = self.request(method, "/auth/token", login)["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
         for dag in (LOAD, DELTA):
             self.wait_until_known(dag)
@@ -130,13 +130,13 @@ class Airflow:
         until(f"{dag} to be known", lambda: self._answers("GET", f"/api/v2/dags/{dag}"))
 
     def get(self, path: str) -> dict[str, Any]:
-        return self._request("GET", f"/api/v2/dags/{path}")
+        return self.request("GET", f"/api/v2/dags/{path}")
 
     def post(self, path: str, **body: object) -> dict[str, Any]:
-        return self._request("POST", f"/api/v2/dags/{path}", body)
+        return self.request("POST", f"/api/v2/dags/{path}", body)
 
     def patch(self, path: str, **body: object) -> dict[str, Any]:
-        return self._request("PATCH", f"/api/v2/dags/{path}", body)
+        return self.request("PATCH", f"/api/v2/dags/{path}", body)
 
     def page(self, path: str) -> str:
         """The text of a page."""
@@ -177,13 +177,13 @@ class Airflow:
     def asset_events(self, dag: str, run: str) -> list[dict[str, Any]]:
         """The events of the assets that a run updated."""
         query = urllib.parse.urlencode({"source_dag_id": dag, "source_run_id": run, "limit": 100})
-        found = self._request("GET", f"/api/v2/assets/events?{query}")
+        found = self.request("GET", f"/api/v2/assets/events?{query}")
         return list(found["asset_events"])
 
     def events(self, dag: str, run: str, task: str) -> list[str]:
         """What the page of a task lists as its events, oldest first, such as `running` and `success`."""
         query = urllib.parse.urlencode({"dag_id": dag, "run_id": run, "task_id": task, "order_by": "when"})
-        return [entry["event"] for entry in self._request("GET", f"/api/v2/eventLogs?{query}")["event_logs"]]
+        return [entry["event"] for entry in self.request("GET", f"/api/v2/eventLogs?{query}")["event_logs"]]
 
     def clear(self, run: str, task: str, dag: str = DELTA) -> None:
         """What the button does: the task and what depends on it run again."""
@@ -234,12 +234,13 @@ class Airflow:
 
     def _answers(self, method: str, path: str, body: object = None) -> bool:
         try:
-            self._request(method, path, body)
+            self.request(method, path, body)
         except (urllib.error.URLError, ConnectionError):
             return False
         return True
 
-    def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+    def request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """Return the answer of the REST API."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, self._headers, method=method)  # noqa: S310 - ours
         with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310

@@ -60,7 +60,7 @@ def airflow(empty: Loaded, arguments: Arguments, metrics: StatsdReceiver) -> Ite
     empty.env[secret_variable("shop_db")] = _CANARY  # for a person at the command line
     found.prepare()
     with running(found):
-        found.add_connection("shop_db", conn_type="mysql_source", password=_CANARY)
+        found.add_connection("shop_db", conn_type="binlog_source", password=_CANARY)
         yield found
 
 

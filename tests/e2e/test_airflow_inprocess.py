@@ -1,11 +1,14 @@
-"""The DAGs without a scheduler, as the demonstration runs them."""
+"""The DAGs without a scheduler, as the demonstration runs them, and a DAG file of a user."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from loader.cli.demo.dags import Airflow
 from loader.errors import LoaderError
+from tests.docs.pages import write_dag_files
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.airflow_version import AIRFLOW
@@ -14,8 +17,9 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process")
-def test_load_and_follow(empty: Loaded) -> None:
-    with Airflow(empty.home / "airflow", empty.config, empty.home / "airflow.log") as airflow:
+def test_load_and_follow(empty: Loaded, tmp_path: Path) -> None:
+    write_dag_files(tmp_path)
+    with Airflow(empty.home / "airflow", empty.config, empty.home / "airflow.log", tmp_path) as airflow:
         with pytest.raises(LoaderError, match="nothing was loaded from this source yet"):
             airflow.run("shop.delta")
         loaded = airflow.run("shop.initial_load", tables=["shop.orders", "shop.customers"])
@@ -29,8 +33,18 @@ def test_load_and_follow(empty: Loaded) -> None:
         assert delta["extract"]["stop_seqno"] == delta["plan_interval"]["stop_seqno"]
         quiet = airflow.run("shop.delta")
         assert quiet["extract"] == delta["extract"] | {"status": "already"}
+        _one_task_does_all(airflow, empty)
         _an_alarm_stops_nothing(airflow, empty)
     assert empty.differences() == NOTHING_DIFFERS
+
+
+def _one_task_does_all(airflow: Airflow, shop: Loaded) -> None:
+    """The short form of test_airflow_operators."""
+    shop.execute(*changes(2))
+    done = airflow.run("shop_and_marts")
+    assert {table["status"] for table in done["load"]["tables"]} == {"already"}
+    assert done["build_marts"] == sorted(NOTHING_DIFFERS)
+    assert shop.differences() == NOTHING_DIFFERS
 
 
 def _an_alarm_stops_nothing(airflow: Airflow, shop: Loaded) -> None:

@@ -51,7 +51,7 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
     with running(found, *PARTS, "triggerer"):
         found.wait_until_known(REPORT)
         found.unpause(REPORT)
-        found.add_connection("shop_db", conn_type="mysql_source", password=_PASSWORD)
+        found.add_connection("shop_db", conn_type="binlog_source", password=_PASSWORD)
         empty.execute(f"ALTER USER 'loader'@'%' IDENTIFIED BY '{_PASSWORD}'")
         empty.configure(password="airflow:shop_db")
         yield found

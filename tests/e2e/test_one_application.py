@@ -105,7 +105,7 @@ def test_a_driver_that_is_killed_in_the_merge_fails_the_task_of_the_merge(
         broken.setenv("LOADER_FAILPOINT", "delete.after")
         with airflow_of(shop) as airflow:
             airflow.run("shop.delta")
-    assert "everything is staged, and the task materialise merges it again" in (shop.home / "airflow.log").read_text()
+    assert "everything is staged, and the merge is tried again" in (shop.home / "airflow.log").read_text()
     assert applications(shop) == before + 2
     with airflow_of(shop) as airflow:
         healed = airflow.run("shop.delta")

@@ -57,7 +57,7 @@ def test_connections_have_a_type_and_never_become_yarn_by_accident(path: Path) -
     connections = json.loads(path.read_text())
     assert "spark_default" in connections
     for name, connection in connections.items():
-        assert connection["conn_type"] == ("spark" if name.startswith("spark_") else "mysql_source")
+        assert connection["conn_type"] == ("spark" if name.startswith("spark_") else "binlog_source")
         if connection["conn_type"] == "spark":
             assert connection["host"], "without a host the provider takes yarn"
 
@@ -68,7 +68,7 @@ def test_compose_has_all_that_its_configuration_names(services: dict[str, dict])
     assert source.host in services
     environment = services["scheduler"]["environment"]
     connection = source.password.removeprefix("airflow:")
-    assert json.loads(environment[f"AIRFLOW_CONN_{connection.upper()}"])["conn_type"] == "mysql_source"
+    assert json.loads(environment[f"AIRFLOW_CONN_{connection.upper()}"])["conn_type"] == "binlog_source"
     places = [mount.rpartition(":")[2] for mount in services["scheduler"]["volumes"] if not mount.endswith(":ro")]
     for folder in (config.staging.root.removeprefix("file://"), config.warehouse.path):
         assert any(folder.startswith(f"{place}/") for place in places)

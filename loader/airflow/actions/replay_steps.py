@@ -9,46 +9,30 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from loader.airflow.actions.replay_form import approver, differing, question, reason_to_skip, start_of
 from loader.airflow.operators import LoaderSparkOperator
-from loader.airflow.reports.errors import reported
-from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.stages.staged_files import StagedFilesOperator
 from loader.airflow.versions import AirflowSkipException
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, XComArg
 
+    from loader.settings import SourceSettings
 
-class RestoreFilesOperator(LoaderSparkOperator):
+
+class RestoreFilesOperator(StagedFilesOperator):
     """Restores lost and changed staged files of all intervals after the start of the form. See `loader replay`."""
 
     def __init__(self, *, source: str, form: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(use_case="restore", source=source, arguments=form, **kwargs)
 
-    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """Restore the files, one interval after the other.
-
-        Raises:
-            TaskFailed: the form is wrong, or files cannot be restored.
-        """
-        from loader import pipeline
-        from loader.airflow.sources import settings_of
-
-        with reported(context):
-            refuse_unknown_conf(context)
-            form = dict(self.arguments)
-            start = start_of(form)
-            _skip(reason_to_skip("restore_files", form))
-            settings = settings_of(self.source)
-            found = pipeline.find_replay_start(settings, start)
-            intervals = pipeline.intervals_since(settings, found.seqno)
-        files = 0
-        for interval in intervals:
-            self.arguments = {"position": str(interval)}
-            files += super().execute(context)["files"]
-        return {"start": found.position, "intervals": len(intervals), "files": files}
+    def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        form = dict(self.arguments)
+        start = start_of(form)
+        _skip(reason_to_skip("restore_files", form))
+        return self._restore(context, settings, start)
 
 
-class ReplayOperator(LoaderSparkOperator):
-    """Compares tables with their changes in the log, or corrects them.
+class ReplayFormOperator(LoaderSparkOperator):
+    """Compares tables with their changes in the log, or corrects them, as the form says.
 
     Args:
         source: its name. (templated)
@@ -67,20 +51,13 @@ class ReplayOperator(LoaderSparkOperator):
         self.publish = publish
         self.answer: Any = answer
 
-    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """Compare or correct the tables, unless the form says otherwise.
-
-        Raises:
-            TaskFailed: the form is wrong, or tables could not be replayed.
-        """
-        with reported(context):
-            refuse_unknown_conf(context)
-            form = dict(self.arguments)
-            start = start_of(form)
-            _skip(reason_to_skip("publish" if self.publish else "compare", form, self.answer))
+    def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        form = dict(self.arguments)
+        start = start_of(form)
+        _skip(reason_to_skip("publish" if self.publish else "compare", form, self.answer))
         by = approver(self.answer)
         self.arguments = {"start": start, "tables": form["tables"], "dry_run": not self.publish, "approved_by": by}
-        return super().execute(context)
+        return super()._perform(context, settings)
 
 
 class ApproveReplayOperator(ApprovalOperator):

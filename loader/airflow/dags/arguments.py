@@ -48,7 +48,7 @@ def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> 
         "doc_md": _SOURCE.sub(f"{key}.", page),
         "start_date": _START,
         "tags": ["binlog-loader", source, name, *settings.tags],
-        "default_args": _task_arguments(source, settings, getattr(settings.timeout_hours, name)),
+        "default_args": task_arguments(source, settings, getattr(settings.timeout_hours, name)),
         "max_active_runs": 1,
         "max_consecutive_failed_dag_runs": 1 if settings.pause_on_failure else 0,
         "catchup": False,
@@ -61,7 +61,7 @@ def _run_types(schedule: str) -> list[str]:
     return ["asset_triggered" if schedule.startswith(_ASSET) else "scheduled", "manual"]
 
 
-def _task_arguments(source: str, settings: DagSettings, hours: float) -> dict[str, Any]:
+def task_arguments(source: str, settings: DagSettings, hours: float) -> dict[str, Any]:
     """Return the default arguments of tasks.
 
     An error that a retry cannot fix fails its task at once. The pauses between five retries add up to 15 minutes, which

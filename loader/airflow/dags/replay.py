@@ -25,7 +25,7 @@ from typing import Any
 from airflow.sdk import DAG, TriggerRule, chain
 
 from loader.airflow.actions.replay_form import form_arguments, replay_params
-from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
+from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayFormOperator, RestoreFilesOperator
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.form_params import tables_param
 from loader.airflow.reports.asset_events import tables_alias
@@ -45,7 +45,7 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
         # Every task runs unless one before it failed, and skips itself.
         later: dict[str, Any] = {"trigger_rule": TriggerRule.NONE_FAILED}
         restore = RestoreFilesOperator(task_id="restore_files", **common)
-        compare = ReplayOperator(task_id="compare", publish=False, **common, **later)
+        compare = ReplayFormOperator(task_id="compare", publish=False, **common, **later)
         approve = ApproveReplayOperator(
             task_id="approve",
             form=common["form"],
@@ -53,7 +53,7 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
             response_timeout=timedelta(hours=settings.timeout_hours.replay),
             **later,
         )
-        publish = ReplayOperator(
+        publish = ReplayFormOperator(
             task_id="publish", publish=True, answer=approve.output, outlets=[tables_alias(source)], **common, **later
         )
         chain(restore, compare, approve, publish)

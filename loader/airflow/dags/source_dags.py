@@ -10,8 +10,8 @@ from loader.airflow.dags.initial_load import initial_load_dag
 from loader.airflow.dags.maintain import maintain_dag
 from loader.airflow.dags.repair import repair_dag
 from loader.airflow.dags.replay import replay_dag
-from loader.config import load_config
-from loader.errors import LoaderError, UsageError
+from loader.airflow.sources import configured_sources
+from loader.errors import LoaderError
 
 _FACTORIES = (delta_dag, initial_load_dag, replay_dag, repair_dag, maintain_dag, check_dag)
 
@@ -33,11 +33,8 @@ def source_dags(*names: str) -> dict[str, DAG]:
 
 
 def _source_dags(names: tuple[str, ...]) -> dict[str, DAG]:
-    sources = load_config().sources
-    if unknown := sorted(set(names) - set(sources)):
-        raise UsageError(f"there is no source {unknown[0]!r}", hint=f"name one of {', '.join(sources)}", key="sources")
     dags: dict[str, DAG] = {}
-    for source in names or sources:
-        made = [factory(source, sources[source].airflow) for factory in _FACTORIES]
+    for source, configured in configured_sources(*names).items():
+        made = [factory(source, configured.airflow) for factory in _FACTORIES]
         dags |= {dag.dag_id: dag for dag in made}
     return dags

@@ -23,6 +23,7 @@ from loader.airflow.versions import (
     RetryPolicy,
     config_value,
 )
+from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
 from loader.errors import LoaderError, UnexpectedError
 from loader.log_format import visible_records
@@ -116,7 +117,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
         context["ti"].xcom_push(key=ERROR, value=known.as_dict())
-        _tell(known, details_file(context), section or _section(known), context["ti"].dag_id)
+        _tell(known, details_file(context), section or _section(known), _repair_dag(context))
         send_failure(context["ti"].dag_id, known)
         raise task_failed(known, retry=retry_helps(known, context)) from None
 
@@ -154,6 +155,12 @@ def _section(error: LoaderError) -> str:
     return OUTAGE if error.retryable or isinstance(error, AccessDenied) else FAILED
 
 
+def _repair_dag(context: Context) -> str:
+    """Return the id of the DAG `repair` of the task's source. A DAG of a user may have any name."""
+    source = getattr(context["task"], "source_name", "")
+    return f"{dag_key(source) if source else context['ti'].dag_id.rpartition('.')[0]}.repair"
+
+
 def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
     from loader.airflow.actions.repair_form import forms_of
     from loader.airflow.sources import docs_url
@@ -161,7 +168,7 @@ def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
     for line in str(error).splitlines():
         _LOG.error("%s", line)
     if forms := forms_of(f"{error.why} {error.hint}"):
-        _LOG.error("  in Airflow: trigger %s.repair with %s", dag.rpartition(".")[0], visible("; or with ".join(forms)))
+        _LOG.error("  in Airflow: trigger %s with %s", dag, visible("; or with ".join(forms)))
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):

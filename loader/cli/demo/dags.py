@@ -14,17 +14,24 @@ from loader.errors import LoaderError
 
 
 class Airflow:
-    """Airflow without a scheduler. Each `run` is a complete DAG run, with Spark tasks that use spark-submit."""
+    """Airflow without a scheduler. Each `run` is a complete DAG run, with Spark tasks that use spark-submit.
 
-    def __init__(self, home: Path, config: Path, log: Path) -> None:
-        self._home = home
+    Args:
+        home: of Airflow.
+        config: of the loader.
+        log: the file for all output of Airflow and the tasks.
+        dags: a folder of DAG files; without it, the DAGs of the loader.
+    """
+
+    def __init__(self, home: Path, config: Path, log: Path, *dags: Path) -> None:
+        self._places = [str(home), *map(str, dags)]
         self._log_path = log
         self._environment = os.environ | {"LOADER_CONFIG": str(config)}
 
     def __enter__(self) -> Self:
         self._log = self._log_path.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "loader.airflow.local_runs", str(self._home)],
+            [sys.executable, "-m", "loader.airflow.local_runs", *self._places],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -21,6 +21,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Followed, Generation
 from loader.staging.schemas import Schemas, SchemaStore
 from loader.store.registry import open_store
+from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 
 
@@ -167,8 +168,13 @@ def _first_generation(
 
 
 def check_server(settings: SourceSettings) -> tuple[Identity, Position]:
-    """Check that the server's log can be read; return the server's identity and the end of its log."""
-    with connected(settings.server) as connection:
+    """Check that the source's log can be read; return the server's identity and the end of its log."""
+    return check_address(settings.server)
+
+
+def check_address(server: ServerAddress) -> tuple[Identity, Position]:
+    """Check that a server's log can be read; return the server's identity and the end of its log."""
+    with connected(server) as connection:
         return check_identity(connection), server_facts.log_end(connection)
 
 

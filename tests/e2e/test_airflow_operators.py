@@ -1,0 +1,120 @@
+"""DAG files that users write: the examples of the page about Airflow, on a real server and Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.cli.demo.dags import Airflow
+from loader.config import load_config
+from loader.errors import LoaderError
+from loader.materialise.iceberg.warehouse import Warehouse
+from tests.docs.pages import blocks, write_dag_files
+from tests.e2e.airflow_processes import merges
+from tests.e2e.airflow_server import Airflow as Scheduled
+from tests.e2e.airflow_server import running, until
+from tests.e2e.changes import changes
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.airflow_version import AIRFLOW
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process"),
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
+INVENTORY = "shop.inventory"
+
+
+@pytest.fixture(scope="module")
+def airflow(empty: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    dags = tmp_path_factory.mktemp("dags")
+    write_dag_files(dags)
+    with Airflow(empty.home / "airflow", empty.config, empty.home / "airflow.log", dags) as found:
+        yield found
+
+
+def statuses(result: dict[str, Any]) -> dict[str, str]:
+    return {table["table"]: table["status"] for table in result["tables"]}
+
+
+def without_runs(staged: dict[str, bytes]) -> dict[str, bytes]:
+    """Without the notes of which run was given which intervals."""
+    return {name: content for name, content in staged.items() if "/runs/" not in name}
+
+
+def test_a_load_and_a_delta(airflow: Airflow, empty: Loaded) -> None:
+    first = airflow.run("shop_and_marts")
+    assert statuses(first["load"]) == dict.fromkeys(NOTHING_DIFFERS, "applied")
+    assert first["delta"]["tables"] == []
+    assert first["build_marts"] == []
+    empty.execute(*changes(1))
+    second = airflow.run("shop_and_marts")
+    assert statuses(second["load"]) == dict.fromkeys(NOTHING_DIFFERS, "already")
+    changed = sorted(name for name, status in statuses(second["delta"]).items() if status == "applied")
+    assert second["build_marts"] == changed == sorted(NOTHING_DIFFERS)
+    assert second["delta"]["caught_up"] is True
+    assert empty.differences() == NOTHING_DIFFERS
+    before = empty.snapshots(), without_runs(empty.staged())
+    third = airflow.run("shop_and_marts")
+    assert statuses(third["delta"]) == dict.fromkeys(NOTHING_DIFFERS, "already")
+    assert third["build_marts"] == []
+    assert (empty.snapshots(), without_runs(empty.staged())) == before
+
+
+def test_a_replay(airflow: Airflow, empty: Loaded, spark: SparkSession) -> None:
+    empty.execute("UPDATE shop.inventory SET on_hand = 7 WHERE sku = 'SKU2'")
+    assert statuses(airflow.run("shop_and_marts")["delta"])[INVENTORY] == "applied"
+    warehouse = Warehouse(spark, load_config(str(empty.config)).source().catalog)
+    warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
+    compared = airflow.run("shop_correct", tables=[INVENTORY])["replay"]
+    assert statuses(compared) == {INVENTORY: "differs"}
+    assert empty.differences() == NOTHING_DIFFERS | {INVENTORY: 2}
+    published = airflow.run("shop_correct", tables=[INVENTORY], publish=True)["replay"]
+    assert statuses(published) == {INVENTORY: "published"}
+    assert empty.differences() == NOTHING_DIFFERS
+    before = empty.snapshots()
+    again = airflow.run("shop_correct", publish=True)["replay"]
+    assert statuses(again) == dict.fromkeys(NOTHING_DIFFERS, "same")
+    assert empty.snapshots() == before
+    with pytest.raises(LoaderError, match="'somewhere' is not a place in a log"):
+        airflow.run("shop_correct", start="somewhere")
+
+
+def test_killing_the_task_ends_its_spark(empty: Loaded) -> None:
+    """With a scheduler. A cleared task does the rest, and the DAGs of the loader refuse backfills."""
+    dag = "shop_and_marts"
+    found = Scheduled(empty.home / "scheduled" / "airflow", empty.config)
+    found.home.parent.mkdir()
+    found.add_dag_file(next(block.text for block in blocks("python") if dag in block.text))
+    found.prepare()
+    empty.json("initial-load")
+    empty.execute(*changes(5))
+    with running(found):
+        found.wait_until_known(dag)
+        assert refused_backfill(found) == "Dag with dag_id: 'shop.delta' does not allow backfill runs"
+        found.unpause(dag)
+        run = found.trigger(dag)
+        until("Spark to run", lambda: merges(found))
+        found.patch(f"{dag}/dagRuns/{run}/taskInstances/delta", new_state="failed")
+        until("Spark to end", lambda: not merges(found), 60)
+        found.wait_for(dag, run, "failed")
+        found.clear(run, "delta", dag)
+        found.wait_for(dag, run, "success", tries=2)
+        assert {task["state"] for task in found.tasks(dag, run).values()} == {"success"}
+        assert found.tasks(dag, run)["delta"]["pool"] == "shop.spark"
+    assert empty.differences() == NOTHING_DIFFERS
+
+
+def refused_backfill(airflow: Scheduled) -> str:
+    """The answer to the form of a backfill."""
+    form = {"dag_id": "shop.delta", "from_date": "2026-01-31T00:00:00Z", "to_date": "2026-02-01T00:00:00Z"}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        airflow.request("POST", "/api/v2/backfills", form)
+    assert refused.value.code == 400
+    return str(json.load(refused.value)["detail"])
