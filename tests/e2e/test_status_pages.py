@@ -97,6 +97,9 @@ def test_a_person_goes_from_the_sources_to_a_table(url: str) -> None:
         assert chart.locator("rect").count() == 6
         bars = [bar.bounding_box() for bar in chart.locator("rect").all()]
         assert all(bar and bar["width"] > 10 and bar["height"] > 50 for bar in bars)
+        lag = page.get_by_role("img", name="Lag of the newest commit")
+        expect(lag).to_be_visible()
+        assert lag.locator("rect.staged").count() == 6
         page.get_by_text("Numbers").first.click()
         expect(page.get_by_role("table", name="Rows by operation")).to_be_visible()
         page.get_by_role("searchbox").fill("ord")
