@@ -18,6 +18,7 @@ from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
 from loader.airflow.reports.links import ErrorLink, StatusLink
+from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.versions import AirflowException
@@ -121,7 +122,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
             settings = settings_of(self.source)
             self.source_name = settings.name
             began = monotonic()
-            result = self._result(context, settings)
+            try:
+                result = self._result(context, settings)
+            finally:
+                self._notify(context, settings)
             send_work(settings.name, self.use_case, result, monotonic() - began)
             tries = self._tries(context)
             self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
@@ -150,6 +154,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if job.kind.reads_source and not spark.local:
                 _refuse_secret(settings.server.password, spark)
             return self._submitted(context, job, spark)
+
+    def _notify(self, context: Context, settings: SourceSettings) -> None:
+        """Notify of what a merge did to whole tables, also if it fails later. The next run does it if this one dies."""
+        if self.use_case != "materialise":
+            return
+        notify(context, settings.name, lambda notifier: notifier.quarantines(settings))
+        since = self.arguments.get("start_seqno")
+        if since is not None:
+            notify(context, settings.name, lambda notifier: notifier.schema_changes(settings, since))
 
     def _tries(self, context: Context) -> int:
         """Return how often the work was tried; an earlier try may have committed to tables and not reported it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loader.config import load_config
+from loader.dag_settings import DagSettings
 from loader.errors import LoaderError
 from loader.settings import SourceSettings
 
@@ -14,6 +15,15 @@ def settings_of(source: str) -> SourceSettings:
         UsageError: the configuration or the source does not exist.
     """
     return load_config().source(source)
+
+
+def dag_settings(source: str) -> DagSettings:
+    """Return the settings of the DAGs of a source of the configuration; see `settings_of`.
+
+    Raises:
+        UsageError: the configuration or the source does not exist.
+    """
+    return load_config().sources[source].airflow
 
 
 def docs_url() -> str:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
+from loader.airflow.reports.notifications import TOLD, SourceNotifier, notify
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.versions import AirflowSkipException
 from loader.errors import LoaderError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from loader.pipeline import SourceLag
+    from loader.settings import SourceSettings
+    from loader.source.retention import Runway
 
 _LOG = logging.getLogger(__name__)
 _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -74,9 +82,12 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     context = get_current_context()
     with reported(context, QUARANTINED):
         settings = settings_of(source)
-        note = run_note(results, measured(settings))
+        lag = measured(settings)
+        note = run_note(results, lag)
         _LOG.info("%s", note)
         context["ti"].xcom_push(key=NOTE, value=note)
+        if lag and any("stop_seqno" in result for result in results):  # after a delta, not after an initial load
+            notify(context, settings.name, lambda notifier: _tell_lag(notifier, settings, lag))
         stopped = {str(table) for table in quarantines_of(settings).all()}
         tables = {table["table"]: table for result in results for table in result.get("tables", [])}
         for name, one in tables.items():
@@ -84,9 +95,11 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
                 _LOG.info("%s is left behind: %s", name, one["note"])
         released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
         errors = {name: error for result in results for name, error in errors_of(result).items()}
-        failed = failure({name: errors[name] for name in sorted(errors.keys() - released)}, len(tables))
+        named = sorted(errors.keys() - released)
+        failed = failure({name: errors[name] for name in named}, len(tables))
         unstaged = [rebuild(result["failed"]) for result in results if result.get("failed")]
         if failed:
+            notify(context, settings.name, lambda notifier: _note_told(context, notifier.has_told(named)))
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]
@@ -100,15 +113,45 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
     The tasks that read the log continue. A DAG with pause_on_failure does not pause for this failure.
     """
     from loader.airflow.sources import settings_of
-    from loader.source import retention
+    from loader.source.retention import Runway
 
     if interval is None:
         raise AirflowSkipException("no interval was chosen")
-    with reported(get_current_context(), RUNWAY):
-        found = retention.Runway.model_validate(interval["runway"])
+    context = get_current_context()
+    with reported(context, RUNWAY):
+        found = Runway.model_validate(interval["runway"])
         settings = settings_of(source)
         if not settings.transport.archive:
-            retention.check_runway(found, settings.min_runway_hours)
+            _check_runway(context, settings, found, interval["start"])
+
+
+def _check_runway(context: Context, settings: SourceSettings, found: Runway, position: str) -> None:
+    from loader.source.retention import RunwayTooShort, check_runway
+
+    short: RunwayTooShort | None = None
+    try:
+        check_runway(found, settings.min_runway_hours)
+    except RunwayTooShort as error:
+        short = error
+    notify(context, settings.name, lambda notifier: _note_told(context, notifier.runway(short, position)))
+    if short:
+        raise short
+
+
+def _tell_lag(notifier: SourceNotifier, settings: SourceSettings, lag: SourceLag) -> None:
+    from loader.airflow.connections import secret
+    from loader.airflow.sources import dag_settings
+    from loader.pipeline import unapplied_seconds
+
+    if limit := dag_settings(settings.name).max_lag_minutes:
+        with secret(settings.server.password):
+            notifier.lag(lag, unapplied_seconds(settings, lag), limit)
+
+
+def _note_told(context: Context, is_told: bool) -> None:
+    """Note whether an event told the cause of the failure that follows. Then the failure is not told as well."""
+    if is_told:
+        context["ti"].xcom_push(key=TOLD, value=True)
 
 
 @task(multiple_outputs=False)

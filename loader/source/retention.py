@@ -134,8 +134,13 @@ def read_runway(connection: Connection[Any], transport: Transport, file: str) ->
 
 def read_start_time(transport: Transport, file: str) -> int:
     """Return when a log file was started, in seconds since 1970: the time of its first event."""
-    with transport.open(file, len(MAGIC), len(MAGIC)) as log:
-        log.seek(len(MAGIC))
+    return read_event_time(transport, file, len(MAGIC))
+
+
+def read_event_time(transport: Transport, file: str, offset: int) -> int:
+    """Return the time of the event at an offset of a log file, in seconds since 1970; 0 at the end of the file."""
+    with transport.open(file, offset, offset) as log:
+        log.seek(offset)
         return int.from_bytes(log.read(4) or b"", "little")
 
 

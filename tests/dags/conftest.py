@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from jinja2 import Environment, StrictUndefined
 
 from loader.errors import DataError
 from loader.model.table import Column, TableName, TableSchema
@@ -308,6 +309,7 @@ class Task:
     outlets: list[Any] = field(default_factory=list)
     form: dict[str, Any] = field(default_factory=dict)
     triggering_user_name: str | None = None
+    render_template_as_native_obj: bool = False
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
@@ -315,6 +317,10 @@ class Task:
     def xcom_pull(self, *, task_ids: str, key: str) -> object:
         """Return what any task of the run pushed."""
         return self.xcoms.get(key)
+
+    def get_template_env(self, **_: object) -> Environment:
+        """Of its DAG, for templates of notifiers."""
+        return Environment(undefined=StrictUndefined)  # noqa: S701 - texts
 
     @property
     def context(self) -> Any:

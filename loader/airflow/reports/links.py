@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from airflow.sdk import BaseOperatorLink
 
 from loader.airflow.versions import config_value
+from loader.page.addresses import source_address, table_address
 
 
 class ErrorLink(BaseOperatorLink):
@@ -27,5 +27,14 @@ class StatusLink(BaseOperatorLink):
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link, below the address of Airflow as the worker knows it (`[api] base_url`)."""
-        pages = f"{config_value('api', 'base_url').rstrip('/')}/binlog-loader/"
-        return f"{pages}source?{urlencode({'name': operator.source_name})}" if operator.source_name else pages
+        return status_page(operator.source_name)
+
+
+def status_page(source: str = "", table: str = "") -> str:
+    """Return the address of a status page inside Airflow: of a table, of a source, or of all sources."""
+    page = table_address(source, table) if table else source_address(source) if source else ""
+    return f"{_pages()}{page}"
+
+
+def _pages() -> str:
+    return f"{config_value('api', 'base_url').rstrip('/')}/binlog-loader/"
