@@ -69,6 +69,7 @@ class SourceLag(BaseModel):
         quarantined: tables that are not attempted until they are released.
         released: tables behind that are no longer quarantined or postponed and that no run has merged since.
         postponed: tables that are left behind on purpose, sorted.
+        rows: by table, the staged inserts, updates and deletes up to the newest published record; see Published.
         unreachable: why the server was not asked, in the form of `LoaderError.as_dict()`; then `log_end` is empty.
     """
 
@@ -87,6 +88,7 @@ class SourceLag(BaseModel):
     quarantined: tuple[Quarantine, ...]
     released: tuple[str, ...]
     postponed: tuple[PostponedState, ...] = ()
+    rows: dict[str, tuple[int, int, int]] = {}
     unreachable: dict[str, Any] | None = None
 
     @property
@@ -143,6 +145,7 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         quarantined=tuple(stopped.values()),
         released=tuple(sorted(_captured(settings, newest.behind if newest else ()) - explained)),
         postponed=postponed,
+        rows=newest.rows if newest else {},
         unreachable=server.error.as_dict() if server.error else None,
     )
 
