@@ -17,7 +17,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
-from loader.airflow.reports.links import ErrorLink, StatusLink
+from loader.airflow.reports.links import ErrorLink, IntervalLink, SparkLink, StatusLink
 from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
@@ -48,6 +48,9 @@ UseCase = Literal[
 ]
 
 
+_OF_INTERVALS = {"extract", "materialise"}
+
+
 class LoaderSparkOperator(SparkSubmitOperator):
     """Runs one use case of the loader and returns its result. Work that needs no Spark starts no Spark.
 
@@ -67,9 +70,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = ("source", "arguments", "now")
-    operator_extra_links = (StatusLink(), ErrorLink())
+    operator_extra_links = (StatusLink(), IntervalLink(), SparkLink(), ErrorLink())
     error_link = ""
     source_name = ""
+    interval_start = ""
+    history_page = ""
     _output: logging.Logger | None = None
     _spec: BaseModel | None = None
     _work: TaskWork | None = None
@@ -121,6 +126,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
             refuse_unknown_conf(context)
             settings = settings_of(self.source)
             self.source_name = settings.name
+            if self.use_case in _OF_INTERVALS:
+                self.interval_start = str(self.arguments.get("start") or "")
             began = monotonic()
             try:
                 result = self._result(context, settings)
@@ -219,7 +226,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             RetryableError: the job ended without a result (killed, out of memory).
         """
         from loader.airflow.connections import lent
-        from loader.airflow.reports.spark_output import last_lines, output_log
+        from loader.airflow.reports.spark_output import history_page, last_lines, output_log
         from loader.spark.job import rebuild
 
         output = details_file(context)
@@ -235,6 +242,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
                     super().execute(context)
                 except AirflowException as error:
                     ended = error
+            self.history_page = history_page(output)
             if not result_file.exists():
                 raise RetryableError(
                     "the Spark job ended without a result",

@@ -8,7 +8,10 @@ from loader import __version__
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the description of the provider: the connection type of a source, with a password field only."""
+    """Return the description of the provider: the connection type of a source, and the links of tasks.
+
+    The connection type has a password field only.
+    """
     return {
         "package-name": "binlog-loader",
         "name": "binlog-loader",
@@ -24,5 +27,8 @@ def get_provider_info() -> dict[str, Any]:
                     "relabeling": {"password": "Password of the source's user"},
                 },
             }
+        ],
+        "extra-links": [
+            f"loader.airflow.reports.links.{name}" for name in ("StatusLink", "IntervalLink", "SparkLink", "ErrorLink")
         ],
     }

@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import BaseOperatorLink
 
 from loader.airflow.versions import config_value
-from loader.page.addresses import source_address, table_address
+from loader.page.addresses import interval_address, source_address, table_address
 
 
 class ErrorLink(BaseOperatorLink):
@@ -28,6 +28,30 @@ class StatusLink(BaseOperatorLink):
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link, below the address of Airflow as the worker knows it (`[api] base_url`)."""
         return status_page(operator.source_name)
+
+
+class IntervalLink(BaseOperatorLink):
+    """The first interval of the task on the status page of its source: state, rows, bytes and tables that are behind.
+
+    Empty for tasks without an interval.
+    """
+
+    name = "Interval"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link, as StatusLink does."""
+        start = operator.interval_start
+        return f"{_pages()}{interval_address(operator.source_name, start)}" if start else ""
+
+
+class SparkLink(BaseOperatorLink):
+    """The Spark application of the task on Spark's history server. Empty without an application or a server."""
+
+    name = "Spark history"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link. It is known after the task, when the page of the running driver is gone."""
+        return str(operator.history_page)
 
 
 def status_page(source: str = "", table: str = "") -> str:
