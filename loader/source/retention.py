@@ -24,6 +24,7 @@ from loader.transport.server.connection import log_sizes
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _FEWEST_SECONDS = _HOUR  # the shortest time to measure a rate over
+_TIME_BYTES = 4  # an event begins with its time
 _MOST_FILES = 5  # the most files to measure a rate over
 
 
@@ -139,9 +140,9 @@ def read_start_time(transport: Transport, file: str) -> int:
 
 def read_event_time(transport: Transport, file: str, offset: int) -> int:
     """Return the time of the event at an offset of a log file, in seconds since 1970; 0 at the end of the file."""
-    with transport.open(file, offset, offset) as log:
+    with transport.open(file, offset, offset + _TIME_BYTES) as log:
         log.seek(offset)
-        return int.from_bytes(log.read(4) or b"", "little")
+        return int.from_bytes(log.read(_TIME_BYTES) or b"", "little")
 
 
 def _rate(transport: Transport, sizes: Mapping[str, int], now: int) -> float:
