@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
-from loader.airflow.reports.notifications import TOLD, SourceNotifier, notify
+from loader.airflow.reports.failure_notifier import TOLD
+from loader.airflow.reports.notifications import SourceNotifier, notify
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.versions import AirflowSkipException
 from loader.errors import LoaderError

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from loader.airflow.reports import notifications
+from loader.airflow.reports import failure_notifier, notifications
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.reports.events import Event, EventFactory
-from loader.airflow.reports.notifications import TOLD, FailureNotifier, RecoveryNote, SourceNotifier, notify, send
+from loader.airflow.reports.failure_notifier import TOLD, FailureNotifier, RecoveryNote
+from loader.airflow.reports.notifications import SourceNotifier, notify
+from loader.airflow.reports.notifier_calls import send
 from loader.airflow.tasks import check_runway, check_tables
 from loader.error_page import ErrorLinks
 from loader.errors import DataError, RetryableError
@@ -64,7 +66,8 @@ class Memory:
 @pytest.fixture
 def notices(monkeypatch: pytest.MonkeyPatch) -> Memory:
     memory = Memory()
-    monkeypatch.setattr(notifications, "Notices", lambda source: memory)
+    for module in (notifications, failure_notifier):
+        monkeypatch.setattr(module, "Notices", lambda source: memory)
     return memory
 
 

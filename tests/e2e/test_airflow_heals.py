@@ -240,6 +240,10 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
         assert not airflow.get(DELTA)["is_paused"]
         stopped = _NOTHING_IS_BEHIND | {"quarantined_tables": 1, "tables_behind": 1}
         assert metrics.gauges(_GAUGES).items() >= stopped.items()
+        sent = (empty.home / _SENT).read_text().splitlines()
+        assert [line for line in sent if "quarantined" in line or "check_tables" in line] == [
+            "table shop.dates of source shop is quarantined"
+        ]
         empty.execute(*changes(number))
 
     empty.execute("UPDATE shop.dates SET day = NULL", "DROP TABLE shop.dates")

@@ -11,7 +11,8 @@ from airflow.sdk import DAG, Asset, Param, XComArg
 from airflow.sdk.definitions.param import ParamsDict
 
 from loader.airflow.reports.errors import RetryWhereItHelps
-from loader.airflow.reports.notifications import FailureNotifier, RecoveryNote, make_notifier
+from loader.airflow.reports.failure_notifier import FailureNotifier, RecoveryNote
+from loader.airflow.reports.notifier_calls import make_notifier
 from loader.airflow.versions import retry_arguments, run_arguments
 from loader.dag_settings import DagSettings, dag_key
 
