@@ -58,11 +58,11 @@ class TimeLimits(_Section):
 
 
 class NotifierSettings(_Section):
-    """A notifier of Airflow, which failed tasks call after their last try.
+    """A notifier of Airflow. Tasks call it after their last failed try, and for events such as quarantined tables.
 
     Attributes:
         type: dotted name of its class; empty for none.
-        arguments: of the class. Texts may be templates: `{{ exception }}` is the text of the error.
+        arguments: of the class. Texts may be templates: `{{ event }}` is the text of the event.
     """
 
     type: Annotated[str, AfterValidator(_class)] = ""
@@ -88,6 +88,7 @@ class DagSettings(_Section):
         queue: of the tasks, for executors with queues; empty for the default of Airflow.
         executor: of the tasks, if Airflow has several; empty for its first one.
         pause_on_failure: whether a DAG pauses itself after a failed run, until a person unpauses it.
+        max_lag_minutes: notify if the oldest change that is not applied is older after a delta; 0 for never.
     """
 
     owner: Annotated[str, Field(min_length=1)] = "data-platform"
@@ -100,6 +101,7 @@ class DagSettings(_Section):
     queue: str = ""
     executor: str = ""
     pause_on_failure: bool = False
+    max_lag_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     notifier: NotifierSettings = NotifierSettings()
 
 

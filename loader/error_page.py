@@ -52,7 +52,11 @@ class ErrorLinks:
 
     def to(self, anchor: str) -> str:
         """Return the link to an anchor of the page; empty without a site."""
-        return f"{self.docs_url.rstrip('/')}/{_PAGE}.html#{anchor}" if self.docs_url else ""
+        return f"{self.page(_PAGE)}#{anchor}" if self.docs_url else ""
+
+    def page(self, path: str) -> str:
+        """Return the link to a page of the site, such as `how-to/monitoring`; empty without a site."""
+        return f"{self.docs_url.rstrip('/')}/{path}.html" if self.docs_url else ""
 
     def plain(self, paragraph: str) -> str:
         """Return a paragraph with the targets of its links in parentheses: on the site, or in the folder docs/."""

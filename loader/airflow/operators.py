@@ -17,7 +17,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
-from loader.airflow.reports.links import ErrorLink, StatusLink
+from loader.airflow.reports.links import ErrorLink, IntervalLink, SparkLink, StatusLink
+from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.stages.template_values import flag, table_names
@@ -48,6 +49,9 @@ UseCase = Literal[
 ]
 
 
+_OF_INTERVALS = {"extract", "materialise"}
+
+
 class LoaderSparkOperator(SparkSubmitOperator):
     """Runs one use case of the loader and returns its result. Work that needs no Spark starts no Spark.
 
@@ -67,11 +71,13 @@ class LoaderSparkOperator(SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = ("source", "arguments", "now")
-    operator_extra_links = (StatusLink(), ErrorLink())
+    operator_extra_links = (StatusLink(), IntervalLink(), SparkLink(), ErrorLink())
     error_link = ""
     source_name = ""
     refuses_unknown_conf = True
     """Whether the run fails if its conf has a key that is no param: the form of the DAG is one of the loader."""
+    interval_start = ""
+    history_page = ""
     _output: logging.Logger | None = None
     _spec: BaseModel | None = None
     _work: TaskWork | None = None
@@ -138,11 +144,16 @@ class LoaderSparkOperator(SparkSubmitOperator):
         return result
 
     def _stage(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
-        """Run the use case, and report what it did: log, metrics, events of assets, lineage."""
+        """Run the use case, and report what it did: log, notifications, metrics, events of assets, lineage."""
         from loader.airflow.reports.failures import summary
 
+        if self.use_case in _OF_INTERVALS:
+            self.interval_start = str(self.arguments.get("start") or "")
         began = monotonic()
-        result = self._result(context, settings)
+        try:
+            result = self._result(context, settings)
+        finally:
+            self._notify(context, settings)
         send_work(settings.name, self.use_case, result, monotonic() - began)
         tries = self._tries(context)
         self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
@@ -168,6 +179,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if job.kind.reads_source and not spark.local:
                 _refuse_secret(settings.server.password, spark)
             return self._submitted(context, job, spark)
+
+    def _notify(self, context: Context, settings: SourceSettings) -> None:
+        """Notify of what a merge did to whole tables, also if it fails later. The next run does it if this one dies."""
+        if self.use_case != "materialise":
+            return
+        notify(context, settings.name, lambda notifier: notifier.quarantines(settings))
+        since = self.arguments.get("start_seqno")
+        if since is not None:
+            notify(context, settings.name, lambda notifier: notifier.schema_changes(settings, since))
 
     def _tries(self, context: Context) -> int:
         """Return how often the work was tried; an earlier try may have committed to tables and not reported it."""
@@ -224,7 +244,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             RetryableError: the job ended without a result (killed, out of memory).
         """
         from loader.airflow.connections import lent
-        from loader.airflow.reports.spark_output import last_lines, output_log
+        from loader.airflow.reports.spark_output import history_page, last_lines, output_log
         from loader.spark.job import rebuild
 
         output = details_file(context)
@@ -240,6 +260,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
                     super().execute(context)
                 except AirflowException as error:
                     ended = error
+            self.history_page = history_page(output)
             if not result_file.exists():
                 raise RetryableError(
                     "the Spark job ended without a result",

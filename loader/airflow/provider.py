@@ -27,7 +27,7 @@ _PLACEHOLDERS = {"host": "db.example.org", "port": "3306", "login": "loader"}
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the description of the provider: the connection type of a source."""
+    """Return the description of the provider: the connection type of a source, and the links of tasks."""
     return {
         "package-name": "binlog-loader",
         "name": "binlog-loader",
@@ -45,6 +45,9 @@ def get_provider_info() -> dict[str, Any]:
                 },
                 "conn-fields": {name: _field(name, *texts) for name, texts in _FIELDS.items()},
             }
+        ],
+        "extra-links": [
+            f"loader.airflow.reports.links.{name}" for name in ("StatusLink", "IntervalLink", "SparkLink", "ErrorLink")
         ],
     }
 

@@ -56,15 +56,18 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         source: its name.
         results: of the tasks before.
     """
-    from loader.airflow.reports.run_report import report_run
+    from loader.airflow.reports.notifications import notify
+    from loader.airflow.reports.run_report import note_told, report_run
     from loader.airflow.sources import settings_of
     from loader.spark.job import rebuild
 
     context = get_current_context()
     with reported(context, QUARANTINED):
-        failed = report_run(context, settings_of(source), results)
+        settings = settings_of(source)
+        failed, named = report_run(context, settings, results)
         unstaged = [rebuild(result["failed"]) for result in results if result.get("failed")]
         if failed:
+            notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(named)))
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]
@@ -78,13 +81,17 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
 
     The tasks that read the log continue. A DAG with pause_on_failure does not pause for this failure.
     """
+    from loader.airflow.reports.run_report import find_short_runway, note_told
     from loader.airflow.sources import settings_of
-    from loader.airflow.stages.planning import check_interval_runway
 
     if interval is None:
         raise AirflowSkipException("no interval was chosen")
-    with reported(get_current_context(), RUNWAY):
-        check_interval_runway(settings_of(source), interval)
+    context = get_current_context()
+    with reported(context, RUNWAY):
+        error, is_told = find_short_runway(context, settings_of(source), interval)
+        if error:
+            note_told(context, is_told)
+            raise error
 
 
 @task(multiple_outputs=False)

@@ -25,8 +25,6 @@ HAS_AWAITING_INPUT = AIRFLOW >= (3, 3)
 """Whether a task that waits for an approval has a state of its own. Otherwise it is deferred to the triggerer."""
 HAS_RUN_TYPES = AIRFLOW >= (3, 2)
 """Whether a DAG can refuse backfills."""
-HAS_PREVIOUS_TASKS = AIRFLOW >= (3, 2)
-"""Whether a task can ask for the same task of the run before."""
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG

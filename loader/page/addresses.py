@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 OVERVIEW = "./"
 
@@ -10,6 +10,16 @@ OVERVIEW = "./"
 def source_address(source: str, *, refreshing: bool = True, find: str = "") -> str:
     """Return the address of the page of a source; `find` limits its tables."""
     return _address("source", {"name": source, "find": find}, refreshing=refreshing)
+
+
+def interval_anchor(start: str) -> str:
+    """Return the id of an interval on the page of its source. `start`: its position."""
+    return f"interval-{start}"
+
+
+def interval_address(source: str, start: str) -> str:
+    """Return the address of an interval on the page of its source, which stays as it is while somebody reads it."""
+    return f"{source_address(source, refreshing=False)}#{quote(interval_anchor(start), safe=':')}"
 
 
 def table_address(source: str, table: str, *, refreshing: bool = True) -> str:

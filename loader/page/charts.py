@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from loader import pipeline
 from loader.page import figures
 from loader.page.chart import BarChart, Series
-from loader.page.html import Html, tag
+from loader.page.html import Html, join, tag
 
 _OPERATIONS = ("inserts", "updates", "deletes")
 
 
 def source_charts(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
-    """Return the charts of a source: its rows, and the commit time that each interval covers."""
+    """Return the charts of a source: its rows, the commit time that each interval covers, and its lag."""
     rows = [
         pipeline.TableActivity(
             table="", inserts=one.state.inserts, updates=one.state.updates, deletes=one.state.deletes
         )
         for one in intervals
     ]
-    return tag("div", _rows_chart(intervals, rows).html(), _time_chart(intervals).html(), class_="charts")
+    charts = (_rows_chart(intervals, rows), _time_chart(intervals), _lag_chart(intervals))
+    return tag("div", join(chart.html() for chart in charts), class_="charts")
 
 
 def table_chart(intervals: Sequence[pipeline.IntervalActivity], table: str) -> Html:
@@ -42,6 +43,30 @@ def covered_seconds(intervals: Sequence[pipeline.IntervalActivity]) -> list[floa
         times.append(max(one.committed_at, times[-1] if times else ""))  # clocks can go back, positions cannot
     found = [_seconds(earlier, later) for earlier, later in pairwise(times)]
     return [0.0, *found] if times else []
+
+
+def lag_seconds(intervals: Sequence[pipeline.IntervalActivity]) -> list[tuple[float, float]]:
+    """Return the lag of the newest commit of each interval: seconds until it was staged, and from then until applied.
+
+    An interval without a commit has no lag. Neither has a step that is not done yet.
+    """
+    return [
+        (_between(_commit_time(one), one.state.staged_at), _between(_staged_at(one), one.applied_at))
+        for one in intervals
+    ]
+
+
+def _commit_time(one: pipeline.IntervalActivity) -> datetime | None:
+    return datetime.fromisoformat(one.committed_at).replace(tzinfo=UTC) if one.committed_at else None
+
+
+def _staged_at(one: pipeline.IntervalActivity) -> datetime | None:
+    return one.state.staged_at if one.committed_at else None
+
+
+def _between(earlier: datetime | None, later: datetime | None) -> float:
+    """Return the seconds between two times: 0 if one is unknown, or if the clocks of server and store differ."""
+    return max(0.0, (later - earlier).total_seconds()) if earlier and later else 0.0
 
 
 def _seconds(earlier: str, later: str) -> float:
@@ -68,5 +93,17 @@ def _time_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
         labels=[one.state.start for one in intervals],
         label_heading="start of the interval",
         series=[Series("of commits", "covered", covered_seconds(intervals))],
+        shown=figures.duration,
+    )
+
+
+def _lag_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
+    staged, applied = ([one[place] for one in lag_seconds(intervals)] for place in range(2))
+    return BarChart(
+        id="lag",
+        title="Lag of the newest commit",
+        labels=[one.state.start for one in intervals],
+        label_heading="start of the interval",
+        series=[Series("until staged", "staged", staged), Series("until applied", "applied", applied)],
         shown=figures.duration,
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from loader import pipeline
 from loader.page import figures
-from loader.page.addresses import OVERVIEW, source_address, table_address
+from loader.page.addresses import OVERVIEW, interval_anchor, source_address, table_address
 from loader.page.buttons import action_list, button_script
 from loader.page.charts import source_charts
 from loader.page.data_table import Column, data_table
@@ -123,7 +123,7 @@ def _interval(one: pipeline.IntervalActivity) -> tuple[object, ...]:
     words += [f"{len(state.behind)} behind"] if state.behind else []
     counts = (figures.count(number) for number in (state.tables, state.inserts, state.updates, state.deletes))
     return (
-        state.start,
+        tag("span", state.start, id=interval_anchor(state.start)),
         state.stop,
         ", ".join(words),
         figures.commit_time(one.committed_at),

@@ -30,6 +30,7 @@ from loader.pipeline.jobs import (
     snapshots_job,
 )
 from loader.pipeline.reports.activity import IntervalActivity, Statement, TableActivity, activity
+from loader.pipeline.reports.applied_statements import AppliedStatements, AppliedUpTo, applied_statements
 from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, read_gauges, unreadable
 from loader.pipeline.reports.interval_details import (
     FileFault,
@@ -40,7 +41,7 @@ from loader.pipeline.reports.interval_details import (
     staged_files,
     verify_interval,
 )
-from loader.pipeline.reports.lag import PostponedState, SourceLag, source_lag
+from loader.pipeline.reports.lag import PostponedState, SourceLag, source_lag, unapplied_seconds
 from loader.pipeline.reports.load_forecast import LoadForecast, TableForecast, forecast_load
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.reports.source_status import SourceStatus, TableState, status
@@ -60,6 +61,8 @@ from loader.pipeline.verification import Verified, verification
 
 __all__ = [
     "KINDS",
+    "AppliedStatements",
+    "AppliedUpTo",
     "FileFault",
     "Gauge",
     "IntervalActivity",
@@ -88,6 +91,7 @@ __all__ = [
     "View",
     "activity",
     "adopt_job",
+    "applied_statements",
     "begin",
     "begin_again",
     "begin_at",
@@ -140,6 +144,7 @@ __all__ = [
     "staged_files",
     "status",
     "table_schema",
+    "unapplied_seconds",
     "unfinished",
     "unreadable",
     "verification",

@@ -24,6 +24,7 @@ from loader.transport.server.connection import log_sizes
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _FEWEST_SECONDS = _HOUR  # the shortest time to measure a rate over
+_TIME_BYTES = 4  # an event begins with its time
 _MOST_FILES = 5  # the most files to measure a rate over
 
 
@@ -134,9 +135,14 @@ def read_runway(connection: Connection[Any], transport: Transport, file: str) ->
 
 def read_start_time(transport: Transport, file: str) -> int:
     """Return when a log file was started, in seconds since 1970: the time of its first event."""
-    with transport.open(file, len(MAGIC), len(MAGIC)) as log:
-        log.seek(len(MAGIC))
-        return int.from_bytes(log.read(4) or b"", "little")
+    return read_event_time(transport, file, len(MAGIC))
+
+
+def read_event_time(transport: Transport, file: str, offset: int) -> int:
+    """Return the time of the event at an offset of a log file, in seconds since 1970; 0 at the end of the file."""
+    with transport.open(file, offset, offset + _TIME_BYTES) as log:
+        log.seek(offset)
+        return int.from_bytes(log.read(_TIME_BYTES) or b"", "little")
 
 
 def _rate(transport: Transport, sizes: Mapping[str, int], now: int) -> float:

@@ -36,6 +36,8 @@ Starting = Callable[["Future[SparkSession]", Spec], Result]
 
 ERROR_MARK = "loader-error:"
 """What precedes a LoaderError as JSON in the text of an exception."""
+HISTORY = "Spark's history of this application: "
+"""What precedes the address of the application's page on the history server, in a line of the log."""
 _LOG = logging.getLogger(__name__)
 _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError, 4: DataError}
 
@@ -88,11 +90,27 @@ def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Pa
 
 def _start(create: Callable[[], SparkSession]) -> SparkSession:
     try:
-        return create()
+        spark = create()
     except Exception as error:
         if refused := hdfs_refusal(error):
             raise refused from error
         raise
+    if page := _history_page(spark):
+        _LOG.info("%s%s", HISTORY, page)
+    return spark
+
+
+def _history_page(spark: SparkSession) -> str:
+    """Return the page of the application on Spark's history server; empty without an event log or a server.
+
+    Spark itself uses the address on YARN only. Elsewhere it ignores the property, so it can be set there as well.
+    """
+    context = cast("Any", spark.sparkContext)
+    address = str(context._conf.get("spark.yarn.historyServer.address", ""))
+    if context._conf.get("spark.eventLog.enabled", "false") != "true" or not address or "${" in address:
+        return ""
+    server = address if "://" in address else f"http://{address}"
+    return f"{server.rstrip('/')}/history/{context.applicationId}/jobs/"
 
 
 def _prefer_installed(paths: list[str], spark_home: str) -> None:

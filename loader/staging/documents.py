@@ -459,6 +459,8 @@ class Published(Document):
             records of versions that did not store it.
         skipped: by key of a skip of an operator, the names at `stop` of the tables that lack rows. Without those of
             records of versions that did not store it.
+        rows: by table of the record, its staged inserts, updates and deletes up to `stop`, since the first record that
+            has the table and stored them. The rows of tables that are behind count as well.
     """
 
     source: str
@@ -471,11 +473,12 @@ class Published(Document):
     made: dict[str, int] | None = None
     committed_at: str = ""
     skipped: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    rows: dict[str, tuple[_Count, _Count, _Count]] = Field(default_factory=dict)
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        omitted |= {name for name in ("committed_at", "postponed", "skipped") if not getattr(self, name)}
+        omitted |= {name for name in ("committed_at", "postponed", "skipped", "rows") if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 

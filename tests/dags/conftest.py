@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from jinja2 import Environment, StrictUndefined
 
 from loader.errors import DataError
 from loader.model.table import Column, TableName, TableSchema
@@ -311,6 +312,7 @@ class Task:
     triggering_user_name: str | None = None
     run_type: str = "manual"
     logical_date: datetime | None = None
+    render_template_as_native_obj: bool = False
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
@@ -318,6 +320,10 @@ class Task:
     def xcom_pull(self, *, task_ids: str, key: str) -> object:
         """Return what any task of the run pushed."""
         return self.xcoms.get(key)
+
+    def get_template_env(self, **_: object) -> Environment:
+        """Of its DAG, for templates of notifiers."""
+        return Environment(undefined=StrictUndefined)  # noqa: S701 - texts
 
     @property
     def context(self) -> Any:

@@ -205,6 +205,7 @@ def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:
         assert (task.owner, task.retries, task.queue) == ("shop-team", 2, "spark-workers")
         assert (task.executor, task.execution_timeout) == ("LocalExecutor", timedelta(minutes=30))
         (callback,) = task.on_failure_callback
+        assert (callback.source, task.on_success_callback[0].source) == ("shop", "shop")
         notifier = callback.notifier
         assert isinstance(notifier, FileNotifier)
         assert notifier.text == "{{ ti }}"

@@ -101,7 +101,7 @@ def test_a_failed_task_links_to_its_error(
     config = site.folder / "loader.toml"
     config.write_text(f'docs_url = "{site_of_docs}"\n' + config.read_text())
     operator = operator_of("materialise", site)
-    _, link = operator.operator_extra_links
+    *_, link = operator.operator_extra_links
     operator.execute(running.context)
     assert link.get_link(operator, ti_key=running) == ""
     error = GapError("the log file was replaced by another one of the same name", file="binlog.000001")

@@ -27,6 +27,7 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
         {"dag_id": "shop.delta"},
         {"dag_id": "shop.initial_load", "conf": {"table": "shop.orders"}},
         {"dag_id": "shop.initial_load", "conf": {"tables": ["shop.orders"]}},
+        {"dag_id": "shop.delta"},  # fails as the first one, so it is not told
     ]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     done = subprocess.run(
@@ -37,8 +38,8 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    first, second, third = map(json.loads, done.stdout.splitlines())
-    assert {first["state"], second["state"], third["state"]} == {"failed"}
+    first, second, third, fourth = map(json.loads, done.stdout.splitlines())
+    assert {first["state"], second["state"], third["state"], fourth["state"]} == {"failed"}
     assert first["tasks"]["plan_interval"]["state"] == "failed"
     assert first["tasks"]["plan_interval"]["error"].startswith("nothing was loaded from this source yet")
     assert first["tasks"]["extract"] == {"state": "upstream_failed", "result": None, "error": None}

@@ -109,12 +109,12 @@ def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeyp
     monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
     config = site.folder / "loader.toml"
     with pytest.raises(TaskFailed, match=r"will purge a log file that is still needed in 5\.5 hours"):
-        check_runway.function("", {"runway": _RUNWAY.model_dump()})
+        check_runway.function("", {"start": "binlog.000001:4", "runway": _RUNWAY.model_dump()})
     assert running.xcoms["error"]["error"] == "RunwayTooShort"
     text = config.read_text()
     for limit in ("5.5", "0"):
         config.write_text(text.replace("port = 1", f"port = 1\nmin_runway_hours = {limit}"))
-        check_runway.function("", {"runway": _RUNWAY.model_dump()})
+        check_runway.function("", {"start": "binlog.000001:4", "runway": _RUNWAY.model_dump()})
 
 
 def test_a_run_without_an_interval_has_no_runway() -> None:

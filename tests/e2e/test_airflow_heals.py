@@ -111,6 +111,8 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
 
     found = samples(empty.loader("status", "--format", "prometheus").stdout)
     assert (found['binlog_loader_up{source="shop"}'], found['binlog_loader_server_up{source="shop"}']) == ("1", "1")
+    deleted = found['binlog_loader_rows_total{source="shop",table="shop.orders",operation="delete"}']
+    assert deleted == str(applied["shop.orders"]["deletes"]) != "0"
     number, offset = planned["stop"].removeprefix("binlog.").split(":")
     assert found['binlog_loader_log_number{source="shop",stage="applied"}'] == str(int(number))
     assert int(found['binlog_loader_log_position{source="shop",stage="applied"}']) >= int(offset)
@@ -238,6 +240,10 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
         assert not airflow.get(DELTA)["is_paused"]
         stopped = _NOTHING_IS_BEHIND | {"quarantined_tables": 1, "tables_behind": 1}
         assert metrics.gauges(_GAUGES).items() >= stopped.items()
+        sent = (empty.home / _SENT).read_text().splitlines()
+        assert [line for line in sent if "quarantined" in line or "check_tables" in line] == [
+            "table shop.dates of source shop is quarantined"
+        ]
         empty.execute(*changes(number))
 
     empty.execute("UPDATE shop.dates SET day = NULL", "DROP TABLE shop.dates")

@@ -20,6 +20,7 @@ from loader.errors import DataError
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.page import figures
+from loader.page.addresses import interval_address
 from loader.staging.quarantine import Quarantines
 from loader.transport.server.connection import connected
 from tests.e2e.airflow_server import Airflow, running, until
@@ -97,6 +98,9 @@ def test_a_person_goes_from_the_sources_to_a_table(url: str) -> None:
         assert chart.locator("rect").count() == 6
         bars = [bar.bounding_box() for bar in chart.locator("rect").all()]
         assert all(bar and bar["width"] > 10 and bar["height"] > 50 for bar in bars)
+        lag = page.get_by_role("img", name="Lag of the newest commit")
+        expect(lag).to_be_visible()
+        assert lag.locator("rect.staged").count() == 6
         page.get_by_text("Numbers").first.click()
         expect(page.get_by_role("table", name="Rows by operation")).to_be_visible()
         page.get_by_role("searchbox").fill("ord")
@@ -108,6 +112,14 @@ def test_a_person_goes_from_the_sources_to_a_table(url: str) -> None:
         expect(page.get_by_role("link", name="refresh every 30 s")).to_be_visible()
         page.get_by_role("link", name="shop", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("shop")
+
+
+def test_a_link_of_a_task_shows_its_interval(url: str) -> None:
+    with browsing(url) as page, silent(page):
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        page.goto(f"{url}{interval_address('shop', 'binlog.000001:4')}")
+        expect(page.locator(":target")).to_have_text("binlog.000001:4")
+        expect(page.locator(":target")).to_be_in_viewport()
 
 
 def test_hostile_text_runs_nothing(url: str) -> None:

@@ -115,7 +115,7 @@ def test_spark_defaults_have_a_value_each_and_name_files_that_exist() -> None:
 
 def test_the_dashboard_and_the_alerts_use_gauges_that_exist() -> None:
     values = [*gauges(LAG), unreadable("shop")]
-    known = set(re.findall(r"^# TYPE (\S+) gauge$", prometheus_text(values), re.MULTILINE))
+    known = set(re.findall(r"^# TYPE (\S+) (?:gauge|counter)$", prometheus_text(values), re.MULTILINE))
     alerts = yaml.safe_load((EXAMPLES / "prometheus-alerts.yaml").read_text())
     expressions = [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
     dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
@@ -123,10 +123,10 @@ def test_the_dashboard_and_the_alerts_use_gauges_that_exist() -> None:
     used = {name for expression in expressions for name in re.findall(r"binlog_loader_\w+", expression)}
     assert used - known == set()
     assert known - used == {"binlog_loader_log_position"}
-    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 9
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 11
 
 
 def test_the_page_of_monitoring_has_every_gauge() -> None:
     page = (INFRA.parent / "docs" / "how-to" / "monitoring.md").read_text()
-    known = set(re.findall(r"^# TYPE (\S+) gauge$", prometheus_text(gauges(LAG)), re.MULTILINE))
+    known = set(re.findall(r"^# TYPE (\S+) (?:gauge|counter)$", prometheus_text(gauges(LAG)), re.MULTILINE))
     assert set(re.findall(r"`(binlog_loader_\w+)`", page.partition("| gauge |")[2].partition("\n\n")[0])) == known

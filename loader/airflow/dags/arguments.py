@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from typing import Any, Literal
 
 from airflow.sdk import DAG, Asset, Param, XComArg
 from airflow.sdk.definitions.param import ParamsDict
 
 from loader.airflow.reports.errors import RetryWhereItHelps
-from loader.airflow.reports.notifications import NewCauseNotifier
+from loader.airflow.reports.failure_notifier import FailureNotifier, RecoveryNote
+from loader.airflow.reports.notifier_calls import make_notifier
 from loader.airflow.versions import retry_arguments, run_arguments
-from loader.dag_settings import DagSettings, NotifierSettings, dag_key
-from loader.errors import UsageError
+from loader.dag_settings import DagSettings, dag_key
 
 Name = Literal["delta", "initial_load", "replay", "repair", "maintain", "check"]
 
@@ -78,21 +77,9 @@ def task_arguments(source: str, settings: DagSettings, hours: float) -> dict[str
     }
     found |= {name: value for name in ("queue", "executor") if (value := getattr(settings, name))}
     if settings.notifier.type:
-        found["on_failure_callback"] = NewCauseNotifier(_notifier(source, settings.notifier))
+        found["on_failure_callback"] = FailureNotifier(source, make_notifier(source, settings.notifier))
+        found["on_success_callback"] = RecoveryNote(source)
     return found
-
-
-def _notifier(source: str, settings: NotifierSettings) -> Any:
-    try:
-        module, _, name = settings.type.rpartition(".")
-        return getattr(import_module(module), name)(**settings.arguments)
-    except Exception as error:  # the class is not ours
-        raise UsageError(
-            "the notifier cannot be created",
-            why=f"{settings.type}: {type(error).__name__}: {error}",
-            hint=f"correct sources.{source}.airflow.notifier, or install the provider of that class",
-            source=source,
-        ) from error
 
 
 def parse_schedule(text: str) -> Any:

@@ -1,58 +1,115 @@
-"""Notifications of failed tasks: one for each cause, not one for each run that fails because of it."""
+"""Notifications of quarantined tables, schema changes, lag and runway, for tasks. `failure_notifier` tells failures.
+
+Each cause is told once until it is over, and not in each run that meets it; see `notices`. If a notification cannot be
+sent, the next run tries it again.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.bases.notifier import BaseNotifier
 
-from loader.airflow.reports.errors import ERROR
-from loader.airflow.versions import HAS_PREVIOUS_TASKS
+from loader.airflow.reports.notices import Notices
+from loader.airflow.reports.notifier_calls import event_factory, harmless, make_notifier, send
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from loader.airflow.reports.events import Event
+    from loader.errors import LoaderError
+    from loader.pipeline import SourceLag
+    from loader.settings import SourceSettings
+
 _LOG = logging.getLogger(__name__)
-_CAUSE = ("error", "what", "why", "where")
-"""The fields of an error that tell causes apart."""
+_MOST = 20
+"""Events of one kind that a task tells one by one. One more event names the others."""
 
 
-class NewCauseNotifier:
-    """Calls a notifier for a failed task, unless the same task of the run before failed for the same cause.
+class SourceNotifier:
+    """Tells the events of a source.
 
     Args:
+        source: its name.
         notifier: what to call.
+        context: of the task that tells them.
     """
 
-    def __init__(self, notifier: BaseNotifier) -> None:
-        self.notifier = notifier
+    def __init__(self, source: str, notifier: BaseNotifier, context: Context) -> None:
+        self._notifier, self._context = notifier, context
+        self._notices, self._events = Notices(source), event_factory(source)
 
-    def __call__(self, context: Context) -> None:
-        """Notify, or log why not."""
-        if _failed_before(context):
-            _LOG.info("no notification: the run before failed for the same cause")
-            return
-        self.notifier(context)
+    def quarantines(self, settings: SourceSettings) -> None:
+        """Tell the tables that were quarantined since the last call, and forget those that are released."""
+        from loader.pipeline import quarantines_of
 
+        stopped = quarantines_of(settings).all().values()
+        known = self._notices.get("quarantines") or {}
+        new = [one for one in stopped if known.get(one.table) != str(one.since)]
+        sent = self._send([self._events.quarantine(one) for one in new])
+        unsent = {one.table for one, is_sent in zip(new, sent, strict=True) if not is_sent}
+        told = {one.table: str(one.since) for one in stopped if one.table not in unsent}
+        if told != known:
+            self._note("quarantines", told)
 
-def _failed_before(context: Context) -> bool:
-    """Return whether the same task failed for the same cause in the scheduled run before; False if unknown."""
-    if not HAS_PREVIOUS_TASKS:
-        return False
-    ti: Any = context["ti"]
-    try:
-        error = ti.xcom_pull(task_ids=ti.task_id, key=ERROR)
-        before = ti.get_previous_ti()
-        if not error or before is None or before.run_id == ti.run_id or before.state != "failed":
+    def schema_changes(self, settings: SourceSettings, since: int) -> None:
+        """Tell the statements that tables have now. `since`: the seqno after which they count in the first call."""
+        from loader.pipeline import AppliedUpTo, applied_statements
+
+        noted = self._notices.get("schema_changes")
+        before = AppliedUpTo.model_validate(noted) if noted else AppliedUpTo(stop_seqno=since)
+        found = applied_statements(settings, before)
+        if all(self._send([self._events.schema_change(one) for one in found.statements])) and found.applied != before:
+            self._notices.put("schema_changes", found.applied.model_dump(mode="json"))
+
+    def lag(self, lag: SourceLag, seconds: float | None, limit_minutes: float) -> None:
+        """Tell a lag above its limit; None is an unknown lag, which ends nothing."""
+        if seconds is not None:
+            is_high = seconds > limit_minutes * 60
+            self._while("lag", self._events.lag(lag, seconds, limit_minutes) if is_high else None)
+
+    def runway(self, error: LoaderError | None, position: str) -> bool:
+        """Tell a runway below its limit, or with None that it is above. Return whether it is told."""
+        return self._while("runway", self._events.runway(error, position) if error else None)
+
+    def has_told(self, tables: Sequence[str]) -> bool:
+        """Return whether the quarantines of all these tables were told."""
+        return set(tables) <= set(self._notices.get("quarantines") or ())
+
+    def _while(self, name: str, event: Event | None) -> bool:
+        """Tell an event once, until it is None. Return whether it is told."""
+        if event is None:
+            self._notices.end(name)
             return False
-        earlier = ti.xcom_pull(task_ids=ti.task_id, key=ERROR, run_id=before.run_id)
-    except Exception as unknown:  # a notification too many is better than one too few
-        _LOG.warning("the error of the run before cannot be read: %s", unknown)
-        return False
-    return bool(earlier) and _cause(earlier) == _cause(error)
+        told = self._notices.get(name) is not None
+        if not told and (told := all(self._send([event]))):
+            self._notices.put(name, event.title)
+        return told
+
+    def _note(self, name: str, value: Any) -> None:
+        if value:
+            self._notices.put(name, value)
+        else:
+            self._notices.end(name)
+
+    def _send(self, events: Sequence[Event]) -> list[bool]:
+        """Send events, and return which were sent. Beyond a number of them, one event stands for the rest."""
+        found = [send(self._notifier, self._context, event) for event in events[:_MOST]]
+        for event, is_sent in zip(events, found, strict=False):
+            if is_sent:
+                _LOG.info("notified: %s", event.title)
+        if rest := events[_MOST:]:
+            found += [send(self._notifier, self._context, self._events.more(rest))] * len(rest)
+        return found
 
 
-def _cause(error: Mapping[str, Any]) -> list[Any]:
-    return [error.get(name) for name in _CAUSE]
+def notify(context: Context, source: str, tell: Callable[[SourceNotifier], None]) -> None:
+    """Tell events of a source from a task, if the source has a notifier. Nothing of it fails the task."""
+    from loader.airflow.sources import dag_settings_of
+
+    with harmless():
+        settings = dag_settings_of(source).notifier
+        if settings.type:
+            tell(SourceNotifier(source, make_notifier(source, settings), context))

@@ -1,13 +1,15 @@
-"""What a run did to its tables: its note, its gauges, and the error of the tables that it leaves behind."""
+"""What a run did: its note, gauges and notifications, and the error of the tables that it leaves behind."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loader.airflow.reports.failure_notifier import TOLD
 from loader.airflow.reports.failures import errors_of, failure
 from loader.airflow.reports.metrics import measured
+from loader.airflow.reports.notifications import SourceNotifier, notify
 from loader.airflow.reports.run_note import NOTE, run_note
 from loader.errors import LoaderError
 from loader.pipeline import quarantines_of
@@ -15,13 +17,16 @@ from loader.pipeline import quarantines_of
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from loader.pipeline import SourceLag
     from loader.settings import SourceSettings
 
 _LOG = logging.getLogger(__name__)
 
 
-def report_run(context: Context, settings: SourceSettings, results: Sequence[dict[str, Any]]) -> LoaderError | None:
-    """Write the note of the run, send the gauges of the source, and return the error of its tables, if there is one.
+def report_run(
+    context: Context, settings: SourceSettings, results: Sequence[dict[str, Any]]
+) -> tuple[LoaderError | None, list[str]]:
+    """Write the note of the run, send gauges and notify of the lag. Return the error of its tables, and their names.
 
     Tables that are left behind on purpose, such as paused tables, are logged: they are no failures. Tables that were
     released since are not named, because the next run attempts them.
@@ -31,9 +36,12 @@ def report_run(context: Context, settings: SourceSettings, results: Sequence[dic
         settings: of the source.
         results: of the stages of the run, in order; of each table the last result counts.
     """
-    note = run_note(results, measured(settings))
+    lag = measured(settings)
+    note = run_note(results, lag)
     _LOG.info("%s", note)
     context["ti"].xcom_push(key=NOTE, value=note)
+    if lag and any("stop_seqno" in result for result in results):  # after a delta, not after an initial load
+        notify(context, settings.name, lambda notifier: _tell_lag(notifier, settings, lag))
     stopped = {str(table) for table in quarantines_of(settings).all()}
     tables = {table["table"]: table for result in results for table in result.get("tables", [])}
     for name, one in tables.items():
@@ -41,4 +49,41 @@ def report_run(context: Context, settings: SourceSettings, results: Sequence[dic
             _LOG.info("%s is left behind: %s", name, one["note"])
     released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
     errors = {name: error for result in results for name, error in errors_of(result).items()}
-    return failure({name: errors[name] for name in sorted(errors.keys() - released)}, len(tables))
+    named = sorted(errors.keys() - released)
+    return failure({name: errors[name] for name in named}, len(tables)), named
+
+
+def find_short_runway(
+    context: Context, settings: SourceSettings, interval: Mapping[str, Any]
+) -> tuple[LoaderError | None, bool]:
+    """Return the error if the server will soon purge log of these intervals, and whether a notification told it.
+
+    There is none if the log is archived.
+    """
+    from loader.source.retention import Runway, RunwayTooShort, check_runway
+
+    short: RunwayTooShort | None = None
+    told: list[bool] = []
+    if not settings.transport.archive:
+        try:
+            check_runway(Runway.model_validate(interval["runway"]), settings.min_runway_hours)
+        except RunwayTooShort as error:
+            short = error
+        notify(context, settings.name, lambda notifier: told.append(notifier.runway(short, interval["start"])))
+    return short, any(told)
+
+
+def note_told(context: Context, is_told: bool) -> None:
+    """Note whether an event told the cause of the failure that follows. Then the failure is not told as well."""
+    if is_told:
+        context["ti"].xcom_push(key=TOLD, value=True)
+
+
+def _tell_lag(notifier: SourceNotifier, settings: SourceSettings, lag: SourceLag) -> None:
+    from loader.airflow.connections import secret
+    from loader.airflow.sources import dag_settings_of
+    from loader.pipeline import unapplied_seconds
+
+    if limit := dag_settings_of(settings.name).max_lag_minutes:
+        with secret(settings.server.password):
+            notifier.lag(lag, unapplied_seconds(settings, lag), limit)

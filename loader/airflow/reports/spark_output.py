@@ -13,6 +13,7 @@ from typing import Any
 from airflow.sdk._shared.secrets_masker import redact
 
 from loader.airflow.reports.progress_lines import ProgressLines
+from loader.spark.job import HISTORY
 from loader.spark.progress import LOGGER
 from loader.visible_text import visible_lines
 
@@ -59,6 +60,13 @@ def output_log(file: Path, log: Any) -> Iterator[logging.Logger]:
         yield output
     finally:
         to_file.close()
+
+
+def history_page(file: Path) -> str:
+    """Return the page of the application on Spark's history server, from the output of its job; empty without one."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        found = (line.rpartition(HISTORY)[2].strip() for line in lines if HISTORY in line)
+        return next(found, "")
 
 
 def last_lines(file: Path) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from loader.airflow.reports.errors import QUARANTINED, reported, retry_helps
 from loader.airflow.single_task.defaults import with_defaults
 from loader.airflow.stages.delta_stages import DeltaStagesOperator
-from loader.airflow.stages.planning import check_interval_runway, plan_run
-from loader.errors import LoaderError
+from loader.airflow.stages.planning import plan_run
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -53,6 +52,8 @@ class BinlogDeltaOperator(DeltaStagesOperator):
         self.until = until
 
     def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        from loader.airflow.reports.run_report import find_short_runway
+
         ti = context["ti"]
         interval = plan_run(settings, f"{ti.dag_id}/{ti.run_id}/{ti.task_id}/{ti.map_index}", self.until)
         if interval is None:
@@ -63,7 +64,9 @@ class BinlogDeltaOperator(DeltaStagesOperator):
         self._listed = interval["listed"]
         self.use_case, self.arguments = "materialise", staged
         merged = self._stage(context, settings)
-        self._warn_of_runway(settings, interval)
+        runway, _ = find_short_runway(context, settings, interval)
+        for line in str(runway or "").splitlines():
+            self.log.warning("%s", line)
         caught_up = staged["stop_seqno"] >= interval["through_seqno"]
         if not caught_up:
             self.log.warning(
@@ -79,19 +82,14 @@ class BinlogDeltaOperator(DeltaStagesOperator):
 
     def _check(self, context: Context, settings: SourceSettings, *results: dict[str, Any]) -> None:
         """Report the run. Fail for its tables, and for an interval that could not be staged after others."""
-        from loader.airflow.reports.run_report import report_run
+        from loader.airflow.reports.notifications import notify
+        from loader.airflow.reports.run_report import note_told, report_run
         from loader.spark.job import rebuild
 
         with reported(context, QUARANTINED):
-            failed = report_run(context, settings, results)
+            failed, named = report_run(context, settings, results)
             if failed and (self.fail_on_tables or retry_helps(failed, context)):
+                notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(named)))
                 raise failed
         if unstaged := results[0].get("failed"):
             raise rebuild(unstaged)
-
-    def _warn_of_runway(self, settings: SourceSettings, interval: Mapping[str, Any]) -> None:
-        try:
-            check_interval_runway(settings, interval)
-        except LoaderError as error:
-            for line in str(error).splitlines():
-                self.log.warning("%s", line)

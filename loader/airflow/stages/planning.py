@@ -6,8 +6,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loader.settings import SourceSettings
 
 _LOG = logging.getLogger(__name__)
@@ -42,15 +40,3 @@ def plan_run(settings: SourceSettings, run: str, until: str | None) -> dict[str,
     _LOG.info("%s", runway)
     tables = listed.model_dump(mode="json") if listed else None
     return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json"), "listed": tables}
-
-
-def check_interval_runway(settings: SourceSettings, interval: Mapping[str, Any]) -> None:
-    """Check that the server keeps the log of these intervals for `min_runway_hours`, or that the log is archived.
-
-    Raises:
-        RunwayTooShort: it does not.
-    """
-    from loader.source.retention import Runway, check_runway
-
-    if not settings.transport.archive:
-        check_runway(Runway.model_validate(interval["runway"]), settings.min_runway_hours)

@@ -36,6 +36,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         if not _is_behind(result, last)
     }
     behind = [result for result in results if _is_behind(result, last)]
+    names = {*tables, *(result.table for result in behind)}
     record = Published(
         source=chain.source,
         generation=last.generation,
@@ -45,8 +46,9 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         behind={result.table: _seqno_behind(result) for result in behind},
         postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
         skipped=chain.skipped_names(last.stop_seqno, tables),
-        made=chain.creation_seqnos(last.stop_seqno, {*tables, *(result.table for result in behind)}),
+        made=chain.creation_seqnos(last.stop_seqno, names),
         committed_at=chain.newest_commit_time(last.stop_seqno),
+        rows=chain.staged_rows(last.stop_seqno, names),
     )
     return chain.publish(last, record)
 

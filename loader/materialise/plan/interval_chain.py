@@ -298,6 +298,21 @@ class Chain:
         since = self.intervals_between(record.stop_seqno if record else 0, target)
         return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
+    def staged_rows(self, target: int, tables: Container[str]) -> dict[str, tuple[int, int, int]]:
+        """Return the value of `Published.rows` for a record at `target` with these tables, also those that are behind.
+
+        Return nothing if the newest record is beyond the target.
+        """
+        record = self.newest_published()
+        if record is not None and record.stop_seqno > target:
+            return {}
+        found = dict(record.rows) if record else {}
+        for manifest in self.intervals_between(record.stop_seqno if record else 0, target):
+            for file in manifest.files:
+                inserts, updates, deletes = found.get(str(file.name), (0, 0, 0))
+                found[str(file.name)] = inserts + file.inserts, updates + file.updates, deletes + file.deletes
+        return {name: counts for name, counts in sorted(found.items()) if name in tables}
+
     def rename_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Yield the seqno and the captured tables of each rename in (low, target], in log order."""
         for manifest in self.intervals_between(low, target):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple
 
 from loader.pipeline.reports.interval_details import IntervalState, states_with_manifests
@@ -40,12 +42,15 @@ class IntervalActivity:
     Attributes:
         state: of the interval.
         committed_at: the newest commit time in the interval, in UTC; empty if it has no commit or is not staged.
+        applied_at: when the tables had the interval at the latest, by the clock of the store; None before. A record is
+            written again for a table that was behind, so the earliest time of it and of later records counts.
         tables: those with staged records, by name.
         statements: in the order of the log.
     """
 
     state: IntervalState
     committed_at: str = ""
+    applied_at: datetime | None = None
     tables: tuple[TableActivity, ...] = ()
     statements: tuple[Statement, ...] = ()
 
@@ -58,7 +63,18 @@ def activity(settings: SourceSettings, limit: int) -> list[IntervalActivity]:
         limit: how many. The number of requests is that of `intervals`.
     """
     found = deque((_activity(*one) for one in states_with_manifests(settings, limit)), maxlen=limit)
-    return list(found)
+    return _with_applied_times(list(found))
+
+
+def _with_applied_times(intervals: Sequence[IntervalActivity]) -> list[IntervalActivity]:
+    """Return the intervals with the earliest time at which a record of them, or of a later interval, was written."""
+    found: list[IntervalActivity] = []
+    earliest: datetime | None = None
+    for one in reversed(intervals):
+        if published := one.state.published_at:
+            earliest = min(published, earliest or published)
+        found.append(replace(one, applied_at=earliest))
+    return found[::-1]
 
 
 def _activity(state: IntervalState, manifest: Manifest | None) -> IntervalActivity:

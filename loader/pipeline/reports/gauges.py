@@ -1,4 +1,4 @@
-"""Gauges of a source for monitoring systems, and their text in the exposition format of Prometheus.
+"""Gauges and counters of a source for monitoring systems, and their text in the exposition format of Prometheus.
 
 The format: https://prometheus.io/docs/instrumenting/exposition_formats/, version 0.0.4.
 """
@@ -28,11 +28,13 @@ _HELP = {
     "log_number": "Number of the log file of a position, by stage.",
     "log_position": "Offset of a position in its log file, by stage.",
     "table_quarantined": "1 for each quarantined table.",
+    "rows_total": "Staged rows up to the applied position, by table and operation, since counting began.",
 }
+_OPERATIONS = ("insert", "update", "delete")
 
 
 class Gauge(NamedTuple):
-    """A value of a source now; `labels` in addition to `source`."""
+    """A value of a source now; `labels` in addition to `source`. A name that ends with `_total` is a counter."""
 
     name: str
     source: str
@@ -64,6 +66,9 @@ def gauges(lag: SourceLag) -> Iterator[Gauge]:
             yield Gauge("log_position", lag.source, position.logpos, (("stage", stage),))
     for table in lag.quarantined:
         yield Gauge("table_quarantined", lag.source, 1, (("table", table.table),))
+    for name, counts in sorted(lag.rows.items()):
+        for operation, count in zip(_OPERATIONS, counts, strict=True):
+            yield Gauge("rows_total", lag.source, count, (("table", name), ("operation", operation)))
 
 
 def read_gauges(
@@ -102,7 +107,8 @@ def prometheus_text(values: Iterable[Gauge]) -> str:
     for name, text in _HELP.items():
         of_name = [one for one in found if one.name == name]
         if of_name:
-            lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} gauge", *map(_line, of_name)]
+            kind = "counter" if name.endswith("_total") else "gauge"
+            lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} {kind}", *map(_line, of_name)]
     return "".join(f"{line}\n" for line in lines)
 
 

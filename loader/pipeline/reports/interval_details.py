@@ -31,6 +31,9 @@ class IntervalState(BaseModel):
             the newer generation continues.
         purged: its files were removed after it was applied.
         age: seconds since it was planned.
+        staged_at: when its files were complete, by the clock of the store; None before.
+        published_at: when its published record was written or last completed; None without one. Not every applied
+            interval has a record.
         behind: tables with staged records in it or in earlier intervals that no published record contains.
         left_out: incomplete tables, which lack rows of the interval.
     """
@@ -44,6 +47,8 @@ class IntervalState(BaseModel):
     state: State
     purged: bool = False
     age: int
+    staged_at: datetime | None = None
+    published_at: datetime | None = None
     rows: int = 0
     inserts: int = 0
     updates: int = 0
@@ -240,6 +245,8 @@ def _state(
         state=state,
         purged="purged.json" in found.documents,
         age=max(0, int((datetime.now(UTC) - planned).total_seconds())),
+        staged_at=_modified(found, "manifest.json"),
+        published_at=_modified(found, "published.json"),
         rows=sum(file.rows for file in files),
         inserts=sum(file.inserts for file in files),
         updates=sum(file.updates for file in files),
@@ -249,3 +256,7 @@ def _state(
         behind=behind.after(manifest) if manifest and state != "superseded" else (),
         left_out=tuple(one.table for one in manifest.left_out) if manifest else (),
     )
+
+
+def _modified(found: StoredInterval, document: str) -> datetime | None:
+    return found.documents[document].modified if document in found.documents else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.pipeline.upkeep.table_pauses import pauses_of
 from loader.settings import SourceSettings
-from loader.source.retention import Runway
+from loader.source.retention import Runway, read_event_time, read_start_time
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
 from loader.staging.filters import CapturedTables
@@ -69,6 +69,7 @@ class SourceLag(BaseModel):
         quarantined: tables that are not attempted until they are released.
         released: tables behind that are no longer quarantined or postponed and that no run has merged since.
         postponed: tables that are left behind on purpose, sorted.
+        rows: by table, the staged inserts, updates and deletes up to the newest published record; see Published.
         unreachable: why the server was not asked, in the form of `LoaderError.as_dict()`; then `log_end` is empty.
     """
 
@@ -87,6 +88,7 @@ class SourceLag(BaseModel):
     quarantined: tuple[Quarantine, ...]
     released: tuple[str, ...]
     postponed: tuple[PostponedState, ...] = ()
+    rows: dict[str, tuple[int, int, int]] = {}
     unreachable: dict[str, Any] | None = None
 
     @property
@@ -143,8 +145,27 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         quarantined=tuple(stopped.values()),
         released=tuple(sorted(_captured(settings, newest.behind if newest else ()) - explained)),
         postponed=postponed,
+        rows=newest.rows if newest else {},
         unreachable=server.error.as_dict() if server.error else None,
     )
+
+
+def unapplied_seconds(settings: SourceSettings, lag: SourceLag) -> float | None:
+    """Return the age of the oldest event of the log that is not applied; 0 without one, None if it is unknown.
+
+    `lag_seconds` is the age of the newest applied commit. After a quiet time that is older than anything unapplied.
+
+    Raises:
+        LoaderError: the server does not answer.
+    """
+    if not lag.behind:
+        return None if lag.behind is None else 0.0
+    settings = _impatient(settings)
+    transport, applied = settings.transport.open(), Position.parse(lag.applied)
+    time = read_event_time(transport, applied.file, applied.logpos)
+    if not time:  # the applied position is the end of a file that has a successor
+        time = read_start_time(transport, replace(applied, lognum=applied.lognum + 1).file)
+    return max(0.0, datetime.now(UTC).timestamp() - time)
 
 
 def _captured(settings: SourceSettings, names: Iterable[str]) -> set[str]:

@@ -65,18 +65,26 @@ def test_a_job_without_a_result_is_worth_a_retry_and_shows_its_last_lines(
     assert "line 9\n" not in caught.value.why
 
 
-def test_a_job_imports_pyspark_from_where_it_is_installed(tmp_path: Path, settings: SparkSettings) -> None:
+def test_a_job_imports_pyspark_from_where_it_is_installed_and_knows_its_history(
+    tmp_path: Path, settings: SparkSettings
+) -> None:
+    logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(tmp_path)}
+    logged["spark.yarn.historyServer.address"] = "history.example.org:18080"
     body = """
 from pydantic import BaseModel
-from loader.spark.job import job_main
+from loader.spark.job import _history_page, job_main
 class Spec(BaseModel):
     x: int
 def work(spark, spec):
     import pyspark
-    return {"file": pyspark.__file__, "rows": spark.range(spec.x).count()}
+    application = spark.sparkContext.applicationId
+    page = _history_page(spark).replace(application, "APPLICATION")
+    return {"file": pyspark.__file__, "rows": spark.range(spec.x).count(), "page": page}
 job_main(work, Spec)
 """
-    assert scripted(tmp_path, settings, body) == {"file": pyspark.__file__, "rows": 1}
+    found = scripted(tmp_path, settings.model_copy(update={"conf": settings.conf | logged}), body)
+    page = "http://history.example.org:18080/history/APPLICATION/jobs/"
+    assert found == {"file": pyspark.__file__, "rows": 1, "page": page}
 
 
 def test_secrets_of_the_catalog_are_not_in_the_log_of_events(

@@ -90,6 +90,32 @@ def test_the_pages_agree_with_the_server(source: Source) -> None:
     assert pages.page("table", source="shop", name=table).figures()["state"] == "not in the warehouse"
 
 
+def test_a_lag_begins_with_the_oldest_event_that_is_not_applied(source: Source) -> None:
+    table = f"{source.server.schema}.orders"
+
+    def unapplied() -> float | None:
+        return pipeline.unapplied_seconds(source.settings, pipeline.source_lag(source.settings))
+
+    assert unapplied() == 0.0
+    source.server.run(
+        "SET SESSION timestamp = UNIX_TIMESTAMP() - 3600",
+        f"INSERT INTO {table} VALUES (1, 'x')",
+        "SET SESSION timestamp = DEFAULT",
+        f"INSERT INTO {table} VALUES (2, 'x')",
+    )
+    stage(source.settings)  # staged is not applied
+    found = unapplied()
+    assert found is not None
+    assert 3600 <= found < 3700
+    end = source.end()
+    source.server.run("FLUSH BINARY LOGS")
+    (size,) = [row[1] for row in source.server.run("SHOW BINARY LOGS") if row[0] == end.file]
+    whole = pipeline.source_lag(source.settings).model_copy(update={"applied": f"{end.file}:{size}"})
+    after_rotation = pipeline.unapplied_seconds(source.settings, whole)
+    assert after_rotation is not None
+    assert after_rotation < 60
+
+
 @pytest.fixture
 def on_s3(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

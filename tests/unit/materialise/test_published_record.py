@@ -16,6 +16,7 @@ from loader.model.identity import Identity
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published, PublishedTable
 from tests.integration.materialise.staged_writer import Staging, number
+from tests.unit.pipeline.site import Site, shop
 
 RECORD = Published(
     source="shop",
@@ -78,3 +79,51 @@ def test_a_quarantined_table_is_listed_as_behind(tmp_path: Path) -> None:
     key = publish(Chain(store, "shop", "g1"), manifest(), done)
     record = Published.read(store.get(key), key)
     assert (set(record.tables), record.behind) == ({"shop.a"}, {"shop.b": number(1, 20)})
+
+
+def test_a_record_adds_the_staged_rows_of_its_tables_to_those_of_the_record_before(tmp_path: Path) -> None:
+    log, ends = shop(6)
+    site = Site(tmp_path, log)
+    staged = [site.extract(site.plan(end)) for end in ends[1::2]]
+    tables = (
+        {"orders": "applied", "items": "applied"},
+        {"orders": "unchanged", "items": "quarantined"},
+        {"orders": "applied"},
+    )
+    found = []
+    for last, statuses in zip(staged, tables, strict=True):
+        results = [
+            TableResult.model_validate(
+                {"table": f"shop.{name}", "status": status, "applied_seqno": last.start_seqno, "snapshot": 7}
+                | {"complete_through": last.stop_seqno}
+            )
+            for name, status in statuses.items()
+        ]
+        key = publish(Chain(site.store, "shop", "0001"), last, results)
+        found.append(Published.read(site.store.get(key), key).rows)
+    assert found == [
+        {"shop.items": (2, 0, 0), "shop.orders": (2, 0, 0)},
+        {"shop.items": (4, 0, 0), "shop.orders": (4, 0, 0)},  # also of a table that is behind
+        {"shop.orders": (6, 0, 0)},  # the other table is gone
+    ]
+
+
+def test_a_record_of_an_older_version_lets_the_rows_count_from_there_on(tmp_path: Path) -> None:
+    log, ends = shop(4)
+    site = Site(tmp_path, log)
+    plans = [site.plan(end) for end in ends[1::2]]
+    first, second = map(site.extract, plans)
+    site.publish(plans[0], "shop.orders")
+    done = TableResult(
+        table="shop.orders",
+        status="applied",
+        applied_seqno=second.stop_seqno,
+        snapshot=8,
+        complete_through=second.stop_seqno,
+    )
+    key = publish(Chain(site.store, "shop", "0001"), second, [done])
+    assert Published.read(site.store.get(key), key).rows == {"shop.orders": (2, 0, 0)}
+    before = publish(
+        Chain(site.store, "shop", "0001"), first, [done.model_copy(update={"applied_seqno": first.stop_seqno})]
+    )
+    assert Published.read(site.store.get(before), before).rows == {}

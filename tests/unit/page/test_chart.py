@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from loader.page.chart import BarChart, Series
-from loader.page.charts import covered_seconds
+from loader.page.charts import covered_seconds, lag_seconds
 from loader.pipeline import IntervalActivity, IntervalState
 from tests.unit.page.reading import Element, read_page
 
@@ -62,3 +64,22 @@ def test_the_commit_time_that_intervals_cover() -> None:
     assert covered_seconds(found) == [0.0, 0.0, 90.5, 0.0, 0.0]
     assert covered_seconds(found[1:3]) == [0.0, 0.0]
     assert covered_seconds([]) == []
+
+
+def test_the_lag_of_the_newest_commit() -> None:
+    def interval(committed: str, staged: int | None, applied: int | None) -> IntervalActivity:
+        times = [
+            None if second is None else datetime(2026, 1, 1, 12, 0, second, tzinfo=UTC) for second in (staged, applied)
+        ]
+        state = IntervalState.model_construct(start="binlog.000001:4", staged_at=times[0])
+        return IntervalActivity(state, committed, times[1])
+
+    commit = "2026-01-01 12:00:10.500000"
+    found = [
+        interval(commit, 20, 50),
+        interval(commit, 20, None),  # not applied yet
+        interval("", 20, 50),  # no commit
+        interval(commit, 9, 50),  # the clock of the store is behind the clock of the server
+        interval("", None, None),  # planned
+    ]
+    assert lag_seconds(found) == [(9.5, 30.0), (9.5, 0.0), (0.0, 0.0), (0.0, 41.0), (0.0, 0.0)]

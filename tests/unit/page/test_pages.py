@@ -14,6 +14,7 @@ from loader import pipeline
 from loader.error_page import ErrorLinks
 from loader.errors import SourceUnavailable, StoreUnavailable
 from loader.initial_load.load_states import LoadState
+from loader.page.addresses import interval_address
 from loader.page.host import CommandLine
 from loader.page.overview import overview_page
 from loader.page.reports.report_cache import Cached, ReportCache
@@ -45,6 +46,7 @@ def interval(number: int, *tables: pipeline.TableActivity, **fields: Any) -> pip
     return pipeline.IntervalActivity(
         state=pipeline.IntervalState(**(state | fields)),
         committed_at=f"2026-01-31 11:0{number}:00.000000",
+        applied_at=NOW,
         tables=tables,
         statements=statements,
     )
@@ -193,6 +195,35 @@ def test_the_tables_of_a_source_page() -> None:
     assert page.rows("Statements in these intervals") == [
         ["binlog.000001:2500", "shop.orders", "ALTER TABLE t\\nADD n INT"]
     ]
+
+
+def test_the_charts_of_a_source() -> None:
+    staged = tuple(
+        replace(one, state=one.state.model_copy(update={"staged_at": NOW - timedelta(minutes=50 - 10 * number)}))
+        for number, one in enumerate(INTERVALS)
+    )
+    staged = (staged[0], replace(staged[1], applied_at=None))
+    charts = source(SourceReport("shop", NOW, STATUS, staged)).all("figure")
+    assert [one.one("figcaption").text for one in charts] == [
+        "Rows by operation",
+        "Commit time covered",
+        "Lag of the newest commit",
+    ]
+    first, second = "binlog.000001:1000", "binlog.000001:2000"
+    lag = charts[2]
+    assert lag.one("svg").attributes["role"] == "img"
+    assert lag.one("desc").text == f"{first} to {second}; highest: 59 min"
+    assert [one.one("title").text for one in lag.all("g")] == [
+        f"{first}: 9 min until staged, 50 min until applied",
+        f"{second}: 18 min until staged, 0 s until applied",
+    ]
+    assert [row.text for row in lag.one("tbody").all("tr")] == [f"{second}18 min0 s", f"{first}9 min50 min"]
+
+
+def test_an_interval_has_an_address() -> None:
+    start = INTERVALS[1].state.start
+    assert interval_address("shop", start) == "source?name=shop&refresh=off#interval-binlog.000001:2000"
+    assert source().one("span", id="interval-binlog.000001:2000").text == start
 
 
 def test_a_quarantined_table_has_its_cause_and_its_cure() -> None:

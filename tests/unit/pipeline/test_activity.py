@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,26 @@ def test_each_interval_has_its_rows_and_statements(site: Site, plans: list[Plan]
     assert isinstance(statement, Statement)
     assert (statement.statement, statement.tables) == ("ALTER TABLE items COMMENT 'of orders'", ("shop.items",))
     assert [one.committed_at for one in found] == [site.extract(plan).committed_at for plan in plans]
+
+
+def test_when_intervals_were_staged_and_applied(site: Site, plans: list[Plan]) -> None:
+    """A record holds for the intervals before it, and it is written again when a table catches up."""
+    site.publish(plans[1], "shop.orders", "shop.items")
+    folders = [site.folder / "staging" / site.chain.folder("0001", plan.start_seqno) for plan in plans]
+    for folder, second in zip(folders, (10, 20, 30), strict=True):
+        os.utime(folder / "manifest.json", (second, second))
+    os.utime(folders[1] / "published.json", (50, 50))
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def times() -> list[tuple[float, float | None]]:
+        found = [(one.state.staged_at, one.applied_at) for one in activity(site.settings, 10)]
+        return [((a - epoch).total_seconds(), b and (b - epoch).total_seconds()) for a, b in found if a]
+
+    assert times() == [(10, 50), (20, 50), (30, None)]
+    site.publish(plans[2], "shop.orders", "shop.items")
+    os.utime(folders[2] / "published.json", (60, 60))
+    os.utime(folders[1] / "published.json", (90, 90))
+    assert times() == [(10, 60), (20, 60), (30, 60)]
 
 
 def test_the_newest_ones_only(site: Site, plans: list[Plan]) -> None:

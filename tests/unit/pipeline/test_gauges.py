@@ -26,6 +26,7 @@ LAG = SourceLag(
     runway=Runway(file="binlog.000054", hours=1.5, rule="age"),
     quarantined=(Quarantine.model_construct(table="shop.a\nb"),),
     released=("shop.c",),
+    rows={"shop.c": (7, 0, 2)},
     postponed=(
         PostponedState(table="shop.d", state="paused", applied="binlog.000054:100", short=True, note="paused"),
         PostponedState(table="shop.e", state="waiting", applied="", short=True, note="waits"),
@@ -44,7 +45,7 @@ def samples(text: str) -> dict[str, str]:
             assert head[1] not in seen
             seen.add(current := head[1])
         elif line.startswith("#"):
-            assert line == f"# TYPE {current} gauge"
+            assert line == f"# TYPE {current} {'counter' if current.endswith('_total') else 'gauge'}"
         else:
             sample = _SAMPLE.fullmatch(line)
             assert sample, line
@@ -79,6 +80,9 @@ def test_the_text_for_prometheus() -> None:
             f'log_position{{{source},stage="staged"}}': "700",
             f'log_position{{{source},stage="applied"}}': "123",
             f'table_quarantined{{{source},table="shop.a\\nb"}}': "1",
+            f'rows_total{{{source},table="shop.c",operation="insert"}}': "7",
+            f'rows_total{{{source},table="shop.c",operation="update"}}': "0",
+            f'rows_total{{{source},table="shop.c",operation="delete"}}': "2",
         }.items()
     }
 
