@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import pairwise
 from typing import Any
 
 _END = re.compile(r"; | \(|, or |, then |: |, and |\. |, which |$")
@@ -42,3 +44,9 @@ def is_gone(printed: str) -> bool:
 def must_be_excluded(printed: str) -> bool:
     """Whether an error tells to leave the table out: its foreign keys change rows that MariaDB does not log."""
     return "its foreign keys CASCADE or SET NULL" in printed and "tables.exclude" in printed
+
+
+def named_tables(line: str) -> list[str]:
+    """Return the tables that a command names, without their database."""
+    words = shlex.split(line)
+    return [name.partition(".")[2] for option, name in pairwise(words) if option == "--table"]

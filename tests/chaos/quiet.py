@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.chaos.command import Command, Ended
 from tests.chaos.compare import differences
-from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded
+from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded, named_tables
 from tests.chaos.refusals import is_known
 from tests.chaos.source import Session
 
@@ -112,7 +112,7 @@ class QuietPoint:
                 done = self._command.shell(line)
                 self._say(f"  $ {line} -> {done.code}")
                 if must_be_excluded(done.stderr):
-                    self._exclude(concerned(error)[0])
+                    self._exclude(named_tables(line))
                 if is_gone(done.stderr) and not set(concerned(error)[0]) & set(self._reader.tables()):
                     continue  # the next run reads how it was dropped or renamed
                 if done.code in {1, 2} or "Traceback (most recent call last)" in done.stderr:
