@@ -126,5 +126,5 @@ def test_rows_that_differ_are_shown(copied: Loaded, spark: SparkSession) -> None
 
 def adopted(loaded: Loaded, *tables: str, at: str, code: int = 0) -> list[dict[str, Any]]:
     names = [part for table in tables for part in ("--table", table)]
-    found: list[dict[str, Any]] = loaded.json("adopt", *names, "--at", at, code=code)["tables"]
+    found: list[dict[str, Any]] = loaded.json("adopt", *names, "--at", at, "--compare", "none", code=code)["tables"]
     return found
