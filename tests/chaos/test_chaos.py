@@ -21,11 +21,11 @@ _SEED = int(os.environ.get("LOADER_CHAOS_SEED", "0")) or randrange(10**6)
 
 
 @pytest.mark.skipif(_SWEEP, reason="many seeds run for an hour instead")
-@pytest.mark.parametrize(("kind", "seed", "rounds"), [("mysql", 3181, 2), ("mariadb", 762, 1)])
-def test_one_seed_ends_up_equal(kind: Kind, seed: int, rounds: int, tmp_path: Path) -> None:
-    """A delta is killed and a replica takes over on MySQL; the server dies on MariaDB, whose log is compressed."""
+@pytest.mark.parametrize(("kind", "seed"), [("mysql", 3181), ("mariadb", 762)])
+def test_one_seed_ends_up_equal(kind: Kind, seed: int, tmp_path: Path) -> None:
+    """On MySQL a delta is killed. On MariaDB, whose log is compressed, the server dies."""
     chosen = scenario(seed, kind, writers=1)
-    assert attempt(chosen, time.monotonic() + 120, rounds=rounds, keep=tmp_path, reduce_seconds=60)
+    assert attempt(chosen, time.monotonic() + 120, rounds=1, keep=tmp_path, reduce_seconds=60)
 
 
 @pytest.mark.skipif(not _SWEEP, reason="an hour: make sweep")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -126,6 +127,7 @@ def test_another_server(source: Loaded, tmp_path: Path) -> None:
         assert "another server" in found["what"]
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
 def test_log_files_that_are_not_whole(source: Loaded, tmp_path: Path) -> None:
     configure(source, 'transport = "network"', 'transport = "file"')
     assert page(source, code=0) == []

@@ -12,9 +12,11 @@ from pyspark.sql import SparkSession
 
 from tests.e2e.loaded import Loaded, loaded
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of commands for each: make sweep"),
+]
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
 BEFORE = """
 CREATE DATABASE shop
 CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(20) CHARACTER SET hebrew, n INT)
@@ -32,7 +34,7 @@ def follow(shop: Loaded, hint: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is_loaded_again(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
@@ -89,8 +91,8 @@ def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("planned", ["planned", pytest.param("applied", marks=SWEEP)])
-@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("planned", ["planned", "applied"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
     kind: str, planned: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
@@ -125,7 +127,7 @@ def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
@@ -156,7 +158,7 @@ def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_a_renamed_table_is_marked_under_its_new_name(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
@@ -186,7 +188,7 @@ def test_a_renamed_table_is_marked_under_its_new_name(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_later_changes_that_need_the_skipped_rows_stop_their_table(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
