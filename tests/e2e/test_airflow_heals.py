@@ -295,7 +295,7 @@ def test_the_password_is_nowhere(
     fields = airflow.get(f"{DELTA}/dagRuns/{followed}/taskInstances/extract")["rendered_fields"]
     assert fields["source"] == "shop"
     assert _CANARY not in json.dumps(fields)
-    assert "the server does not answer" in (empty.home / _SENT).read_text(encoding="utf-8")
+    assert "the server refused the user" in (empty.home / _SENT).read_text(encoding="utf-8")
     assert '"FAIL"' in (empty.home / _LINEAGE).read_text(encoding="utf-8")
     assert any("materialise_job.py" in one for one in arguments.seen)
     assert not [one for one in arguments.seen if _CANARY in one]
