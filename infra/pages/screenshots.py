@@ -135,17 +135,19 @@ def _intervals() -> Iterator[pipeline.IntervalActivity]:
             pipeline.TableActivity(table="shop.orders", inserts=int(950 * wave), updates=int(1_400 * wave)),
         )
         start, stop = (f"binlog.000412:{4 + _BYTES // 3 * one}" for one in (number, number + 1))
+        committed = _NOW - timedelta(seconds=(_INTERVALS - number - 1) * 300 + 141 - number * 37 % 23)
+        staged = committed + timedelta(seconds=9 + 6 * wave)
         state = pipeline.IntervalState(
             generation="0001", start=start, stop=stop, start_seqno=number, state="applied",
             age=(_INTERVALS - number) * 300 - 150, bytes=int(410_000 * wave), tables=len(tables),
             inserts=sum(one.inserts for one in tables), updates=sum(one.updates for one in tables),
             deletes=sum(one.deletes for one in tables),
-            behind=("shop.invoices",) if number > _INTERVALS - 7 else (),
+            behind=("shop.invoices",) if number > _INTERVALS - 7 else (), staged_at=staged,
         )  # fmt: skip
-        committed = _NOW - timedelta(seconds=(_INTERVALS - number - 1) * 300 + 141 - number * 37 % 23)
         yield pipeline.IntervalActivity(
             state=state,
             committed_at=f"{committed:%F %T}.000000",
+            applied_at=staged + timedelta(seconds=11 + 14 * wave),
             tables=tables,
             statements=(altered,) if number == _INTERVALS // 2 else (),
         )
