@@ -109,5 +109,9 @@ class GapError(DataError):
     """The log no longer has, or no longer continues, what was already read."""
 
 
+class MisfitError(DataError):
+    """A value does not fit the type of its column in the warehouse."""
+
+
 class StagedDataError(DataError):
     """Staged files are missing, changed, or invalid."""

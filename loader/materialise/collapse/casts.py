@@ -13,7 +13,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from loader.errors import DataError
+from loader.errors import MisfitError
 from loader.materialise.collapse.csv_reader import may_not_fit
 from loader.materialise.collapse.staged_records import cast_value
 from loader.materialise.conditions import any_of
@@ -97,7 +97,7 @@ def _is_lost(place: str) -> Expression:
     return sf.col(f"last.{place}").isNotNull() & sf.col(f"t_{place}").isNull()
 
 
-def misfit_error(records: DataFrame, work: Work) -> DataError:
+def misfit_error(records: DataFrame, work: Work) -> MisfitError:
     """Return the error for the first column with misfits, with an example and its position."""
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
     aggregates = []
@@ -111,7 +111,7 @@ def misfit_error(records: DataFrame, work: Work) -> DataError:
             kind = spark_type(columns[place])
             in_key = place in key_places(work.schema)
             rule = "" if in_key else 'give the table a rule with on_misfit = "null"; or '
-            return DataError(
+            return MisfitError(
                 f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {kind}",
                 why=f"for example {'NULL' if text is None else repr(text)}{' in the key' if in_key else ''}",
                 hint=f"fix the value on the server, then: {work.name.load_again}; or {rule}{work.name.exclusion}",

@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from loader.errors import LoaderError, UnsupportedError
+from loader.errors import LoaderError, MisfitError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.cadence import utc_now
@@ -133,15 +133,15 @@ class SourceRun:
     def _merge(self, table: TableName, target: int, *, may_wait: bool = True) -> TableResult:
         """Merge a table up to `target`. If its changes cannot be applied, continue with its last life.
 
-        Only a missing statement or value in the log is skipped like this: a lost file can be restored, and a rule can
-        be changed back. With `may_wait`, a table that waits for another one is not skipped either.
+        Only a missing statement or value in the log and a value that does not fit are skipped like this: a lost file
+        can be restored. With `may_wait`, a table that waits for another one is not skipped either.
         """
         with self._pool.borrow() as warehouse:
             planner = replace(self._planner, warehouse=warehouse)
             merge = partial(merge_table, planner, table, target, commit_position=target != self._stop)
             try:
                 return self._retries.call(merge)
-            except (UnsupportedError, WaitingForTable) as error:
+            except (UnsupportedError, MisfitError, WaitingForTable) as error:
                 waits = isinstance(error, WaitingForTable) and may_wait
                 life = None if waits else self._find_later_life(warehouse, table, target)
                 if life is None:

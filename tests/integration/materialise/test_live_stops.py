@@ -88,6 +88,26 @@ def test_a_stopped_table_that_the_server_no_longer_has(source: LiveSource, after
     assert source.differences() == []
 
 
+@pytest.mark.parametrize("column", ["PRIMARY KEY", "NOT NULL"])
+def test_a_table_with_an_invalid_date_is_dropped_before_it_is_merged(source: LiveSource, column: str) -> None:
+    """Nothing on the server can be corrected any more, and nothing is missing."""
+    source.run(f"CREATE TABLE dates (at DATETIME {column}, n INT)", "INSERT INTO dates VALUES ('2026-01-01', 1)")
+    assert source.statuses(source.delta())["dates"] == "applied"
+    invalid = ("SET SESSION sql_mode = ''", "INSERT INTO dates VALUES ('0000-00-00', 2)")
+    source.run(*invalid, "DROP TABLE dates")
+    assert source.delta().exit_code == 0
+    source.run("CREATE TABLE dates (id INT PRIMARY KEY)", "INSERT INTO dates VALUES (5)")
+    assert source.delta().exit_code == 0
+    source.run(
+        "CREATE TABLE more (at DATETIME PRIMARY KEY)",
+        *(one.replace("dates", "more").replace(", 2", "") for one in invalid),
+    )
+    source.run("DROP TABLE more", "CREATE TABLE more (id INT PRIMARY KEY)", "INSERT INTO more VALUES (6)")
+    assert source.delta().exit_code == 0
+    assert quarantines_of(source.settings).all() == {}
+    assert source.differences() == []
+
+
 def test_a_stopped_table_is_dropped_while_it_is_paused(source: LiveSource) -> None:
     stop(source, "a", "b")
     assert source.statuses(source.delta()) == {"a": "quarantined", "b": "quarantined", "c": "unchanged"}
