@@ -12,9 +12,8 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from datetime import timedelta
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from loader import config_values
+from loader.config_keys import describe_unknown_key
 from loader.dag_settings import DagSettings
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
@@ -475,27 +475,6 @@ def _explained(error: ValidationError) -> str:
     for found in error.errors():
         key = ".".join(str(part) for part in found["loc"])
         cure = "this key is required" if found["type"] == "missing" else ""
-        cure = _unknown(found["loc"]) if found["type"] == "extra_forbidden" else cure
+        cure = describe_unknown_key(Config, found["loc"]) if found["type"] == "extra_forbidden" else cure
         lines.append(f"{key}: {cure or found['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)
-
-
-def _unknown(place: tuple[int | str, ...]) -> str:
-    """Return the message for an unknown key, with the most similar known key."""
-    kind: Any = Config
-    for part in place[:-1]:
-        kind = _inside(kind, str(part))
-    names = list(kind.model_fields) if _is_model(kind) else []
-    like = get_close_matches(str(place[-1]), names, n=1)
-    return f"there is no such key, did you mean {like[0]}?" if like else "there is no such key"
-
-
-def _inside(kind: Any, part: str) -> Any:
-    """Return the type of a field of a model, or of the entries of a table or list."""
-    if _is_model(kind):
-        return kind.model_fields[part].annotation
-    return [one for one in get_args(kind) if one is not ...][-1]
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)

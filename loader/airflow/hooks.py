@@ -51,7 +51,7 @@ class SourceHook(BaseHook):
         """Return names and servers of the sources that have a password in this connection, else in any.
 
         Raises:
-            LoaderError: there is none, or the configuration is wrong.
+            LoaderError: no source has its password in a connection, or the configuration is wrong.
         """
         from loader.config import load_config
 

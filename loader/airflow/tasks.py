@@ -29,7 +29,7 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
         until: the place where the intervals end at the latest, see `loader run --until`; None: the end of the log.
     """
     from loader.airflow.sources import settings_of
-    from loader.airflow.stages.planning import plan_run
+    from loader.airflow.stages.run_plan import plan_run
 
     context = get_current_context()
     run = context["dag_run"]
@@ -56,8 +56,7 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         source: its name.
         results: of the tasks before.
     """
-    from loader.airflow.reports.notifications import notify
-    from loader.airflow.reports.run_report import note_told, report_run
+    from loader.airflow.reports.run_report import note_told_tables, report_run
     from loader.airflow.sources import settings_of
     from loader.spark.job import rebuild
 
@@ -67,7 +66,7 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         failed, named = report_run(context, settings, results)
         unstaged = [rebuild(result["failed"]) for result in results if result.get("failed")]
         if failed:
-            notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(named)))
+            note_told_tables(context, settings, named)
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]

@@ -15,9 +15,9 @@ from loader.staging.notes import Loaded
 from loader.store.base import Store
 
 _PACE_CHUNKS = 20
-"""The newest chunks tell the pace of a load, an older part of which may have run long ago, and the size of a chunk.
+"""Pace and chunk size of a load are computed from this number of its newest chunks.
 
-The documents of all chunks of a large table would take minutes to read.
+Older chunks may have been read long ago. The documents of all chunks of a large table would take minutes to read.
 """
 
 

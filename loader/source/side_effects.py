@@ -10,7 +10,7 @@ from loader.resources import sql
 from loader.source.server_facts import query
 
 SIDE_EFFECT_PRIVILEGES = {"SELECT", "TRIGGER"}
-"""On `*.*`, they show which tables a statement may change besides those that it names."""
+"""Granted on `*.*`, they show which tables a statement may change besides the named ones."""
 
 
 def read_side_effects(connection: Connection[Any]) -> tuple[str, ...] | None:

@@ -53,7 +53,7 @@ Sums = dict[int, tuple[int, int]]
 
 
 class KeySample(BaseModel):
-    """One of so many parts of a table's keys, counted from 0."""
+    """A sample of a table's keys: the part with number `part`, from 0, of `parts` parts of equal size."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -190,7 +190,7 @@ def primary_lost(run: Run, rng: Random) -> None:
 
 
 def damaged(run: Run, rng: Random) -> None:
-    """Somebody deletes, duplicates or changes rows in the warehouse, and a replay mends them."""
+    """Rows in the warehouse are deleted, duplicated or changed, and a replay corrects them."""
     if run.scenario.catalog != "sqlite" or len(run.quiet.stops) < 2:
         return
     position, seqno = rng.choice(run.quiet.stops[:-1])  # nothing is newer than the last one

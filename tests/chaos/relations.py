@@ -17,7 +17,7 @@ def foreign_key(catalogue: Catalogue) -> None:
         return
     rng, parent = catalogue.rng, parents[0]
     name = table_name(rng, set(catalogue.names))
-    # MariaDB logs nothing of what a cascade does to the child: the loader must refuse such a table.
+    # MariaDB does not log the rows that a cascade changes, so the loader must refuse such a table.
     acts = ["CASCADE", "SET NULL"] + ["RESTRICT"] * 4 * (catalogue.kind == "mariadb")
     catalogue.do(
         f"CREATE TABLE {quoted(name)} (k0 INT PRIMARY KEY, parent {parent.key[0].declared}, v VARCHAR(9),"
@@ -31,7 +31,7 @@ def foreign_key(catalogue: Catalogue) -> None:
 
 
 def trigger(catalogue: Catalogue) -> None:
-    """Make a table's changes change another one or themselves, or take such a trigger away."""
+    """Create a trigger that changes the row itself or another table, and drop it at times."""
     rng, found = catalogue.rng, catalogue.some(2)
     if len(found) < 2 or not found[0].columns:
         return

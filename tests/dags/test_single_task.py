@@ -1,4 +1,4 @@
-"""The operators of users' DAG files: what they take from the configuration, what they run, and how they end."""
+"""Operators for your own DAG files: defaults from the configuration, the work of each, and failures."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_the_file_has_all_lines_and_the_log_those_of_the_loader(
 
 
 def progress(seconds: int) -> list[str]:
-    """What a job reports so many seconds after its start: a large table, a small one, and all of them."""
+    """Return the progress lines of a job at a number of seconds after its start: of a large and a small table, and of all."""
     large = Progress("shop.large", min(seconds, 130), 130, "chunks", seconds * 100, seconds * 10_000)
     small = [Progress("shop.small", int(seconds > 2), 1, "chunks", 7, 70)] if seconds < 5 else []
     return [str(one) for one in (large, *small, Progress("all tables", int(seconds >= 130), 2, "tables"))]

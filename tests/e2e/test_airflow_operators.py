@@ -44,7 +44,7 @@ def statuses(result: dict[str, Any]) -> dict[str, str]:
 
 
 def without_runs(staged: dict[str, bytes]) -> dict[str, bytes]:
-    """Without the notes of which run was given which intervals."""
+    """Leave out the documents that name the intervals of each run."""
     return {name: content for name, content in staged.items() if "/runs/" not in name}
 
 

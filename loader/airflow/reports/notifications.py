@@ -42,7 +42,7 @@ class SourceNotifier:
         self._notices, self._events = Notices(source), event_factory(source)
 
     def quarantines(self, settings: SourceSettings) -> None:
-        """Tell the tables that were quarantined since the last call, and forget those that are released."""
+        """Notify of the tables that were quarantined since the last call, and forget the released ones."""
         from loader.pipeline import quarantines_of
 
         stopped = quarantines_of(settings).all().values()

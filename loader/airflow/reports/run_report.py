@@ -58,7 +58,7 @@ def find_short_runway(
 ) -> tuple[LoaderError | None, bool]:
     """Return the error if the server will soon purge log of these intervals, and whether a notification told it.
 
-    There is none if the log is archived.
+    If the log is archived, the runway is not checked.
     """
     from loader.source.retention import Runway, RunwayTooShort, check_runway
 
@@ -71,6 +71,11 @@ def find_short_runway(
             short = error
         notify(context, settings.name, lambda notifier: told.append(notifier.runway(short, interval["start"])))
     return short, any(told)
+
+
+def note_told_tables(context: Context, settings: SourceSettings, tables: Sequence[str]) -> None:
+    """Note that the failure of these tables, which follows, was told, if notifications told all their quarantines."""
+    notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(tables)))
 
 
 def note_told(context: Context, is_told: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loader.airflow.reports.errors import QUARANTINED, reported, retry_helps
 from loader.airflow.single_task.defaults import with_defaults
 from loader.airflow.stages.delta_stages import DeltaStagesOperator
-from loader.airflow.stages.planning import plan_run
+from loader.airflow.stages.run_plan import plan_run
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -82,14 +82,13 @@ class BinlogDeltaOperator(DeltaStagesOperator):
 
     def _check(self, context: Context, settings: SourceSettings, *results: dict[str, Any]) -> None:
         """Report the run. Fail for its tables, and for an interval that could not be staged after others."""
-        from loader.airflow.reports.notifications import notify
-        from loader.airflow.reports.run_report import note_told, report_run
+        from loader.airflow.reports.run_report import note_told_tables, report_run
         from loader.spark.job import rebuild
 
         with reported(context, QUARANTINED):
             failed, named = report_run(context, settings, results)
             if failed and (self.fail_on_tables or retry_helps(failed, context)):
-                notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(named)))
+                note_told_tables(context, settings, named)
                 raise failed
         if unstaged := results[0].get("failed"):
             raise rebuild(unstaged)

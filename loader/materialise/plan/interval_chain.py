@@ -299,7 +299,7 @@ class Chain:
         return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
     def staged_rows(self, target: int, tables: Container[str]) -> dict[str, tuple[int, int, int]]:
-        """Return the value of `Published.rows` for a record at `target` with these tables, also those that are behind.
+        """Return `Published.rows` of a record at `target`: the staged rows of its tables, also of those behind.
 
         Return nothing if the newest record is beyond the target.
         """

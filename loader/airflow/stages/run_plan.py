@@ -1,4 +1,4 @@
-"""Planning in a task: the intervals of a run."""
+"""The plan of a run: its intervals."""
 
 from __future__ import annotations
 
