@@ -7,9 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from loader.config import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.loaded import Loaded
+from tests.e2e.writer import writing
 
 pytestmark = [
     pytest.mark.e2e,
@@ -84,33 +83,18 @@ def dumped(
         yield found, dump
 
 
-@contextmanager
-def written(loaded: Loaded) -> Iterator[Event]:
-    """Write until the block ends; the event is set after each few writes."""
-    stop, wrote = Event(), Event()
-
-    def write() -> None:
-        with connected(loaded.address) as connection, connection.cursor() as cursor:
-            while not stop.wait(0.005):
-                cursor.execute("INSERT INTO shop.orders (name, amount) VALUES ('new', RAND()), ('new', RAND())")
-                cursor.execute("UPDATE shop.orders SET amount = -amount ORDER BY id LIMIT 20")
-                cursor.execute("DELETE FROM shop.orders WHERE name <> 'new' ORDER BY id DESC LIMIT 1")
-                wrote.set()
-
-    writer = Thread(target=write)
-    writer.start()
-    try:
-        yield wrote
-    finally:
-        stop.set()
-        writer.join()
+WRITES = (
+    "INSERT INTO shop.orders (name, amount) VALUES ('new', RAND()), ('new', RAND())",
+    "UPDATE shop.orders SET amount = -amount ORDER BY id LIMIT 20",
+    "DELETE FROM shop.orders WHERE name <> 'new' ORDER BY id DESC LIMIT 1",
+)
 
 
 def test_a_dump_is_adopted_and_followed(
     dumped: tuple[Loaded, Callable[[Server, Path], tuple[str, Rows]]], tmp_path: Path, spark: SparkSession
 ) -> None:
     loaded, dump = dumped
-    with written(loaded) as wrote:
+    with writing(loaded, 0.005, *WRITES) as wrote:
         assert wrote.wait(30)
         place, rows = dump(loaded.server, tmp_path / "dump")
         wrote.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from loader.config import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.loaded import Loaded
+from tests.e2e.writer import writing
 from tests.integration.initial_load.every_value import HIGHEST, OTHERS, TABLE
 
 pytestmark = pytest.mark.e2e
@@ -65,25 +65,15 @@ def verified(loaded: Loaded, code: int, *tables: str) -> dict[str, Any]:
 
 def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
     compared.execute("CREATE TABLE shop.empty (id INT PRIMARY KEY)")  # it is in the warehouse from its first row on
-    stop, written = Event(), Event()
-
-    def write() -> None:
-        with connected(compared.address) as connection, connection.cursor() as cursor:
-            while not stop.wait(0.05):
-                cursor.execute("INSERT INTO shop.orders (name, ratio) VALUES ('new', RAND())")
-                cursor.execute("UPDATE shop.orders SET ratio = -ratio ORDER BY id DESC LIMIT 50")
-                cursor.execute("DELETE FROM shop.orders WHERE name <> 'new' ORDER BY id LIMIT 1")
-                cursor.execute("INSERT INTO shop.log VALUES ('twice')")
-                written.set()
-
-    writer = Thread(target=write)
-    writer.start()
-    try:
+    writes = (
+        "INSERT INTO shop.orders (name, ratio) VALUES ('new', RAND())",
+        "UPDATE shop.orders SET ratio = -ratio ORDER BY id DESC LIMIT 50",
+        "DELETE FROM shop.orders WHERE name <> 'new' ORDER BY id LIMIT 1",
+        "INSERT INTO shop.log VALUES ('twice')",
+    )
+    with writing(compared, 0.05, *writes) as written:
         assert written.wait(30)
         found = verified(compared, 4)
-    finally:
-        stop.set()
-        writer.join()
     assert {name: one["error"] or one["samples"] or one["status"] for name, one in found.items() if name != "shop.events"} == {
         "shop.empty": "equal", "shop.every_type": "equal", "shop.log": "equal", "shop.orders": "equal",
         "shop.rounded": "equal",
