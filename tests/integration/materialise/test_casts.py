@@ -163,7 +163,7 @@ def test_a_value_that_does_not_fit_stops_the_table(lake: Lake, day: str) -> None
     ]
     lake.staging.interval(P0, position(1, 2000), [(DATED, changes)])
     error = failed(lake, lake.merged(), "quarantined").error
-    assert error["error"] == "DataError"
+    assert error["error"] == "MisfitError"
     assert error["where"] == {
         "table": "shop.dated",
         "column": "day",
