@@ -168,7 +168,8 @@ def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
     for line in str(error).splitlines():
         _LOG.error("%s", line)
     if forms := forms_of(f"{error.why} {error.hint}"):
-        _LOG.error("  in Airflow: trigger %s with %s", dag, visible("; or with ".join(forms)))
+        instead = " in place of each command" if len(forms) > 1 else ""
+        _LOG.error("  in Airflow: trigger %s%s with %s", dag, instead, visible("; with ".join(forms)))
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):
