@@ -32,6 +32,12 @@ class Form:
         for name, text in texts.items():
             self.field(name).fill(text)
 
+    def tick(self, name: str, on: bool) -> None:
+        """Set a switch."""
+        if self.field(name).is_checked() != on:
+            self.field(name).locator("xpath=..").click()
+        expect(self.field(name)).to_be_checked(checked=on)
+
     def type_and_clear(self, name: str, text: str) -> None:
         self.field(name).fill(text)
         self.field(name).blur()
