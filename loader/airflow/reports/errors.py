@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loader.airflow.reports.work_metrics import send_failure
 from loader.airflow.versions import (
@@ -31,7 +31,7 @@ from loader.log_format import visible_records
 from loader.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperator, Context
 
 _LOG = logging.getLogger(__name__)
 
@@ -116,7 +116,8 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     except AirflowException:  # the task is skipped, deferred or rescheduled
         raise
     except AirflowTaskTimeout as error:
-        context["task"].on_kill()  # ends Spark; Airflow only does it after an exception of its own
+        # It ends Spark. Airflow only does it after an exception of its own.
+        cast("BaseOperator", context["task"]).on_kill()
         raise _told(_timed_out(error, context), context, section) from None
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
