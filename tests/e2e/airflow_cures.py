@@ -30,13 +30,13 @@ def _fields(text: str) -> Fields:
 
 def send_form(page: Page, airflow: Airflow, dag: str, **fields: str) -> str:
     """Fill in the form of a DAG in the browser and send it. Return the run, which must succeed."""
-    run = send(page, dag, **fields)
+    run = send(page, airflow, dag, **fields)
     airflow.wait_for(dag, run, "success")
     return run
 
 
-def send(page: Page, dag: str, **fields: str) -> str:
-    """Fill in the form of a DAG in the browser and send it. Return the run."""
+def send(page: Page, airflow: Airflow, dag: str, **fields: str) -> str:
+    """Fill in the form of a DAG in the browser and send it, which unpauses the DAG. Return the run."""
     form = Form(page, dag)
     if action := fields.pop("action", ""):
         form.choose(f"{action}:")
@@ -44,6 +44,7 @@ def send(page: Page, dag: str, **fields: str) -> str:
         form.tick(flag, fields.pop(flag) == "true")
     form.fill(**fields)
     form.trigger()
+    until(f"{dag} to be unpaused", lambda: not airflow.get(dag)["is_paused"])
     page.goto("about:blank")  # the page of a run asks the server all the time
     return form.run
 

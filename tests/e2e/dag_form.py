@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -46,7 +47,7 @@ class Form:
 
     def choose(self, value: str) -> None:
         self._fields.get_by_role("combobox").click()
-        self._page.get_by_role("option", name=value).click()
+        self._page.get_by_role("option", name=re.compile("^" + re.escape(value))).click()
 
     def refused(self) -> str:
         """Why Airflow does not take the form."""
