@@ -53,7 +53,7 @@ def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         found = Loaded(server, folder / "loader", jars, spark=lambda: request.getfixturevalue("spark"))
         found.configure()
         text = found.config.read_text(encoding="utf-8").replace('["shop.*"]', '["shop.*", "`my.db`.*"]')
-        dags = 'airflow.retries = 0\nairflow.schedule = { delta = "", maintain = "" }\n'
+        dags = 'airflow.retries = 2\nairflow.schedule = { delta = "", maintain = "" }\n'
         found.config.write_text(text + dags, encoding="utf-8")
         found.execute(*_SETUP)
         yield found

@@ -45,7 +45,7 @@ class Servers:
         """Write the configuration, with these servers of the sources."""
         loaded = Loaded(shop, self.home / "loader", self.jars)
         loaded.configure()
-        dags = 'airflow.retries = 0\nairflow.schedule = { delta = "", maintain = "" }\n'
+        dags = 'airflow.retries = 2\nairflow.schedule = { delta = "", maintain = "" }\n'
         others = {"plain": (plain.port, "plain"), '"new shop"': (self.shop.port, "fresh")}
         sections = [
             f'[sources.{name}]\nhost = "127.0.0.1"\nport = {port}\nuser = "loader"\ntables.include = ["{schema}.*"]\n'
