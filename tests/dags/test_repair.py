@@ -22,6 +22,7 @@ from loader.airflow.versions import AirflowSkipException, ParamValidationError
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, chain_of, table_schema
+from loader.staging.documents import IncompleteTable
 from loader.staging.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
@@ -186,6 +187,21 @@ def test_an_interval_is_restored_by_its_start(
     operator = operator_of("restore", site, position="binlog.000001:4")
     assert operator.execute(running.context) == spark_submit_program.result
     assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
+
+
+@pytest.mark.parametrize("position", [" binlog.000001:4 ", "START"])
+def test_rows_that_an_interval_lacks_are_staged(
+    position: str, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    entry = {"what": "not known", "why": "lost", "position": site.plan.stop, "at": site.plan.stop}
+    site.stage((IncompleteTable(table="shop.orders", seqno=site.plan.stop_seqno, **entry),))
+    spark_submit_program.result = {"extracts": [], "tables": []}
+    place = position.replace("START", str(site.plan.start_seqno))  # an error names the seqno
+    operator = operator_of("stage_rows", site, position=place)
+    assert operator.execute(running.context) == spark_submit_program.result
+    assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
+    assert spark_submit_program.argv and "extract_job.py" in " ".join(spark_submit_program.argv)
 
 
 # Skipping a transaction.
