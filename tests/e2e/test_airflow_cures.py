@@ -126,18 +126,3 @@ def test_a_quarantined_table_is_released(page: Page, airflow: Airflow, shop: Loa
     heal(page, airflow, *forms)
     assert shop.differences(TABLES) == NOTHING_DIFFERS
     assert shop.json("status")["quarantined"] == []
-
-
-def test_lost_files_are_restored(page: Page, airflow: Airflow, shop: Loaded) -> None:
-    shop.execute(f"INSERT INTO {_ODD} VALUES (6, NULL)", "INSERT INTO shop.orders VALUES (6, NULL)")
-    interval = shop.json("plan")["start_seqno"]
-    shop.json("extract")
-    before = shop.staged()
-    (lost,) = [name for name in before if f"/{interval:020d}/" in name and name.endswith(".csv") and "orders" in name]
-    (shop.home / "staging" / lost).unlink()
-    run = failed(page, airflow, DELTA)
-    forms = printed_forms(airflow, DELTA, run, "check_tables")
-    assert forms[0] == {"action": "restore", "position": str(interval)}
-    heal(page, airflow, *forms)
-    assert shop.staged().items() >= before.items()
-    assert shop.differences(TABLES) == NOTHING_DIFFERS
