@@ -89,12 +89,12 @@ def check_prefix(value: str) -> str:
 
 
 def check_table_pattern(value: str) -> str:
-    """Return a pattern over schema.table.
+    """Return a pattern over schema.table. The first dot ends the schema; a table's name can contain dots.
 
     Raises:
         ValueError: the value is something else.
     """
-    if value.count(".") != 1:
+    if not all(value.partition(".")):
         raise ValueError("write a pattern over schema.table, such as shop.* or shop.order_*")
     return value
 

@@ -234,7 +234,7 @@ def recovery_hint(table: TableName, why: str) -> str:
         CASCADES: "make the foreign keys RESTRICT on the server",
     }.get(why)
     reload = table.load_again
-    return f"exclude the table (tables.exclude of the source), or {first} and then {reload}" if first else reload
+    return f"{table.exclusion}, or {first} and then {reload}" if first else reload
 
 
 TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable

@@ -312,16 +312,19 @@ class IncompleteTable(_Entry):
 
     Attributes:
         seqno, position: transaction and place of the first missing row.
+        last_seqno: transaction of the last missing row. Rows between the two may be staged. 0 in manifests of older
+            versions, which do not have it: then any row up to the stop of the interval may be missing.
         at: the position from which the columns are unknown and must be described.
         what, why: in the words of an error, including the statement that left the columns unknown.
         hint: what to do before the table is loaded again; empty if describing its columns helps.
         skippable: the row itself cannot be staged, so it helps to skip it.
     """
 
-    LATER = ("hint", "skippable")
+    LATER = ("hint", "skippable", "last_seqno")
 
     table: str
     seqno: int
+    last_seqno: int = 0
     position: str
     at: str
     what: str
@@ -398,6 +401,17 @@ class Manifest(Document):
     def schema_of(self, schema_id: str) -> TableSchema:
         """Return the table schema that files with this schema id were staged with."""
         return TableSchema.from_dict(self.schemas[schema_id])
+
+    def missing_until(self, entry: IncompleteTable) -> int:
+        """Return the seqno of the last row of an incomplete table that may be missing."""
+        return entry.last_seqno or self.stop_seqno
+
+    def find_incomplete(self, name: TableName, after_seqno: int, last_seqno: int) -> IncompleteTable | None:
+        """Return the entry of a table that may lack rows with `after_seqno` < seqno <= `last_seqno`."""
+        for entry in self.left_out:
+            if entry.name == name and entry.seqno <= last_seqno and after_seqno < self.missing_until(entry):
+                return entry
+        return None
 
     def with_backfills(self, filled: Mapping[TableName, Manifest]) -> Manifest:
         """Return this manifest with the backfills of tables that it had left out."""
@@ -492,5 +506,5 @@ class Published(Document):
     def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""
         needs = [(str(file.name), file.max_seqno) for file in manifest.files if file.rows]
-        needs += [(one.table, one.seqno) for one in manifest.left_out]
+        needs += [(one.table, manifest.missing_until(one)) for one in manifest.left_out]
         return {name for name, seqno in needs if seqno > self.behind.get(name, seqno)}

@@ -237,8 +237,7 @@ class MergePlanner:
         chain = self.chain
         manifests = tuple(chain.intervals_between(after_seqno, last_seqno)) if after_seqno < last_seqno else ()
         uncaptured = any(not chain.captures(manifest.start_seqno, table) for manifest in manifests)
-        missing = (entry for manifest in manifests for entry in manifest.left_out if entry.name == table)
-        incomplete = any(after_seqno < entry.seqno <= last_seqno for entry in missing)
+        incomplete = any(manifest.find_incomplete(table, after_seqno, last_seqno) for manifest in manifests)
         if uncaptured or incomplete:
             return True
         return self._is_mentioned(table, after_seqno, last_seqno, with_statements=with_statements)

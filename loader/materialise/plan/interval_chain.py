@@ -332,7 +332,7 @@ class Chain:
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def incomplete_tables(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
-        """Yield the seqno of the first missing row and the table, for incomplete tables in (low, target], by seqno."""
+        """Yield the seqno of the first missing row and the table, for incomplete tables with it in (low, target]."""
         intervals = self.intervals_between(low, target)
         found = {(entry.seqno, entry.name) for manifest in intervals for entry in manifest.left_out}
         yield from sorted((seqno, table) for seqno, table in found if low < seqno <= target)

@@ -162,8 +162,8 @@ def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, t
     of the table can still be staged that an interval lacks.
     """
     manifests = tuple(manifests)
-    left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
-    if any(after < one.seqno <= target and not one.hint for one in left_out):
+    incomplete = (manifest.find_incomplete(table, after, target) for manifest in manifests)
+    if any(entry and not entry.hint for entry in incomplete):
         return None
     events = iter_events(table, manifests, after + 1, target)
     ends = [
