@@ -239,6 +239,10 @@ class PlanChain:
         """Yield start seqnos less than `below`, the largest first, listed page by page."""
         return IntervalStarts(self.store, self.source, generation).descending(below)
 
+    def starts_below(self, generation: str, below: int) -> tuple[int, ...]:
+        """Return the last start seqnos below a seqno, ascending and without gaps: one page of the store."""
+        return IntervalStarts(self.store, self.source, generation).page_below(below)
+
     def _newest(self, generation: str, kind: Kind, read: _Read[_Chained]) -> _Chained | None:
         """Return the newest document of a kind.
 
