@@ -31,7 +31,7 @@ from loader.spark.progress import Progress, TableCount
 from loader.spark.workers import Workers
 from loader.staging.documents import Manifest, TableFilter
 from loader.staging.filters import CapturedTables
-from loader.staging.refusals import note_refusal
+from loader.staging.notes.refusals import note_refusal
 from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected

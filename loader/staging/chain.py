@@ -35,7 +35,7 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)

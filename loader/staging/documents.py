@@ -360,7 +360,7 @@ class Manifest(Document):
         given: keys of the definitions that an operator gave for the interval.
         left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
         adopted: of an initial load without files: another tool loaded the table.
-        skips: keys of the records of what operators skipped in the interval; see loader.staging.skips.
+        skips: keys of the records of what operators skipped in the interval; see loader.staging.notes.skips.
     """
 
     LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "skips")

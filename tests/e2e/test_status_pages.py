@@ -21,7 +21,7 @@ from loader.model.position import Position
 from loader.model.table import TableName
 from loader.page import figures
 from loader.page.addresses import interval_address
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from loader.transport.server.connection import connected
 from tests.e2e.airflow_server import Airflow, running, until
 from tests.e2e.browser import browsing

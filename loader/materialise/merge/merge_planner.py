@@ -39,7 +39,7 @@ from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.schema.changes import Reload
 from loader.staging.documents import Manifest, Published
-from loader.staging.refusals import find_refusal
+from loader.staging.notes.refusals import find_refusal
 
 _LOG = logging.getLogger(__name__)
 

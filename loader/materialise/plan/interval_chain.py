@@ -24,8 +24,8 @@ from loader.staging.documents import Manifest, Published
 from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.notes.skips import Skips
 from loader.staging.schemas import SchemaStore
-from loader.staging.skips import Skips
 from loader.store.base import ObjectNotFound, Store
 
 

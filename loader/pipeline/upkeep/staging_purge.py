@@ -25,7 +25,7 @@ from loader.staging.documents import Generation, Manifest, Published
 from loader.staging.file_verification import find_faults
 from loader.staging.hints import Hints, Kind
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 

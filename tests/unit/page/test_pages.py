@@ -20,8 +20,8 @@ from loader.page.reports.source_report import SourceReport
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
-from loader.staging.pauses import Pause
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.pauses import Pause
+from loader.staging.notes.quarantine import Quarantine
 from tests.unit.page.reading import Element, read_page
 from tests.unit.page.test_html import ACTING, EVIL
 

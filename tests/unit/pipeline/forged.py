@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from loader.model.position import Position
 from loader.staging.documents import Manifest, Plan, Published, PublishedTable, StagedFile, TableFilter
 from loader.staging.hints import Hint
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page
 from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.site import GENERATION, IDENTITY, MARK

@@ -32,8 +32,8 @@ from loader.pipeline.skips.states import SkipStates
 from loader.settings import SourceSettings
 from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Manifest
+from loader.staging.notes.skips import RowCounts, SkipRecord, Skips, find_skips
 from loader.staging.schemas import SchemaStore
-from loader.staging.skips import RowCounts, SkipRecord, Skips, find_skips
 from loader.store.registry import open_store
 from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, UUID, ForgedStore, forged_manifest, position
