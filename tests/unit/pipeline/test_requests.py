@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from loader.materialise.merge.table_selection import changed_tables, known_table
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.gtid import MysqlGtid
-from loader.model.table import TableName
+from loader.model.position import Position
+from loader.model.table import Column, TableName, TableSchema
 from loader.page.reports.source_report import NEWEST, ReportReader
 from loader.pipeline.chain import chain_begin, failover, planning
 from loader.pipeline.reports import lag
@@ -35,6 +37,8 @@ from loader.staging.documents import Manifest
 from loader.staging.notes.skips import RowCounts, SkipRecord, Skips, find_skips
 from loader.staging.schemas import SchemaStore
 from loader.store.registry import open_store
+from loader.verify.expressions import Row
+from loader.verify.spec import TableDifference, TableSums, VerifyResult
 from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, UUID, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import MARK, settings_of
@@ -198,6 +202,35 @@ def followed(settings: SourceSettings, store: ForgedStore) -> None:
     assert pipeline.follow_to(settings, position(store.count)).follows is not None
 
 
+class Rows:
+    """The snapshot of a server: of one table, at the end of its log."""
+
+    def __init__(self, end: Position) -> None:
+        self.position, self.tables = end, [TableName.parse(TABLE)]
+
+    def sums(self, table: TableName, *, sampled: bool) -> TableSums:
+        schema = TableSchema(table, (Column("id", "int"),), ("id",))
+        return TableSums(definition=schema.as_dict(), rows=1, buckets=1, sums={0: (1, 1)})
+
+    def rows(self, *_: object) -> Counter[Row]:
+        return Counter([("1",)])
+
+
+def verify(settings: SourceSettings, store: ForgedStore) -> None:
+    """What a comparison asks besides the warehouse and the server. Rows differ, so it looks for skips as well."""
+    verification = import_module("loader.pipeline.verification")  # the package has a function of that name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verification, "connected", lambda *_: nullcontext())
+        patch.setattr(verification, "captured_tables", lambda *_: [])
+        patch.setattr(verification, "server_snapshot", lambda *_: nullcontext(Rows(position(store.count + 1))))
+        with pipeline.verification(settings) as opened:
+            assert opened.delta is not None
+            opened.comparison(None)
+            difference = TableDifference(table=TABLE, rows=1, compared=1, buckets=(0,), samples=(("2",),))
+            found = opened.finish(VerifyResult(tables=(difference,)).model_dump())
+    assert [(one.status, one.differences) for one in found.tables] == [("different", 2)]
+
+
 WORK: dict[str, Work] = {
     "begin": lambda settings, _: pipeline.begin(settings),
     "begin at a place": lambda settings, _: pipeline.begin_at(settings, str(position(0))),
@@ -217,6 +250,7 @@ WORK: dict[str, Work] = {
     "doctor": lambda settings, _: page.continues(settings),
     "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start_seqno),
     "tables": lambda settings, _: pipeline.view(settings),
+    "verify": verify,
     "maintain": lambda _, store: find_viewed_snapshots(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
     "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
