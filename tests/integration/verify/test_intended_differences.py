@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from loader.materialise.iceberg.warehouse import Warehouse
@@ -10,7 +12,10 @@ from loader.model.table import TableName
 from tests.integration.materialise.live_source import LiveSource
 from tests.integration.verify.verified import verified
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="half a minute more: make sweep"),
+]
 
 RULES = (
     TableRule(tables=("*.soft",), mode="soft_delete", deleted_column="gone"),

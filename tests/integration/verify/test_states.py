@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from loader.materialise.rules import TableRule
@@ -9,7 +11,10 @@ from loader.pipeline import pause
 from tests.integration.materialise.live_source import LiveSource
 from tests.integration.verify.verified import by_table, verified
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="half a minute more: make sweep"),
+]
 
 TABLES = ("fine", "late", "paused", "quiet", "stopped")
 
