@@ -126,9 +126,15 @@ class ConvertCharset:
 
 @dataclass(frozen=True)
 class Reload:
-    """An action that removes, adds or changes rows without logging them: the table must be loaded again."""
+    """An action that removes, adds or changes rows without logging them: the table must be loaded again.
+
+    Attributes:
+        reason: what did it.
+        adds_rows: a table without rows may have rows afterwards.
+    """
 
     reason: str
+    adds_rows: bool = False
 
 
 Action = (

@@ -55,6 +55,15 @@ class Followed(BaseModel):
     stop_seqno: int
 
 
+class TableFilter(BaseModel):
+    """The captured tables: shell patterns over `schema.table`. Exclusions override inclusions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+
+
 class Generation(Document):
     """A run of log numbering on one server identity, with the start of its chain of plans.
 
@@ -68,9 +77,10 @@ class Generation(Document):
         known_until: the position up to which the log contains transactions of `gtids`; empty if it contains none.
         gap: why the log between the older generation and this one was not read, so that all tables must be loaded
             again; empty if nothing lies between.
+        tables: after a gap, the captured tables at the start; None in generations of older versions.
     """
 
-    LATER = ("schemas", "accepted", "known_until", "gap")
+    LATER = ("schemas", "accepted", "known_until", "gap", "tables")
 
     source: str
     name: str
@@ -84,20 +94,12 @@ class Generation(Document):
     accepted: str = ""
     known_until: str = ""
     gap: str = ""
+    tables: TableFilter | None = None
 
     @property
     def start_position(self) -> Position:
         """The first position of the chain."""
         return Position.parse(self.start)
-
-
-class TableFilter(BaseModel):
-    """The captured tables: shell patterns over `schema.table`. Exclusions override inclusions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    include: tuple[str, ...]
-    exclude: tuple[str, ...] = ()
 
 
 def _table(value: str) -> str:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import (
     RenamedFrom,
+    TableAltered,
     TableCreated,
     TableEvent,
     TableRemoved,
     UnreadableStatement,
     iter_events,
+    rows_not_logged_error,
 )
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
@@ -111,6 +113,9 @@ class _LifeScan:
             self.doubt = None  # a statement changes no rows of a table that does not exist
         if self.doubt:
             self.doubted = True
+            return
+        if isinstance(event, TableAltered) and event.unlogged_rows:
+            self.doubt, self.doubted = rows_not_logged_error(event), True
             return
         if self.dropped is None and isinstance(event, TableRemoved | RenamedFrom | TableCreated):
             self.dropped = isinstance(event, TableRemoved)
