@@ -6,6 +6,9 @@ import re
 
 from loader.store.address import ROOTS
 
+_TABLE_PATTERN = re.compile(r"(?:`(?:[^`]|``)+`|[^.`][^.]*)\..+")
+"""A schema, quoted with backticks if it has a dot, and after its dot any name of a table, or a pattern of both."""
+
 
 def check_store_root(value: str) -> str:
     """Return an address of a store without options.
@@ -89,13 +92,15 @@ def check_prefix(value: str) -> str:
 
 
 def check_table_pattern(value: str) -> str:
-    """Return a pattern over schema.table. The first dot ends the schema; a table's name can contain dots.
+    """Return a pattern over schema.table. The name of a table can have dots; a schema with a dot is quoted.
 
     Raises:
         ValueError: the value is something else.
     """
-    if not all(value.partition(".")):
-        raise ValueError("write a pattern over schema.table, such as shop.* or shop.order_*")
+    if not _TABLE_PATTERN.fullmatch(value):
+        raise ValueError(
+            "write a pattern over schema.table, such as shop.* or shop.order_*; a schema with a dot as `my.schema`.*"
+        )
     return value
 
 

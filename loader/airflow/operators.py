@@ -44,6 +44,7 @@ UseCase = Literal[
     "replay",
     "maintain",
     "restore",
+    "stage_rows",
     "verify",
     "initial_load",
 ]
@@ -176,7 +177,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 with fewer_progress_lines():
                     return pipeline.run_in_threads(job, spark.threads)
             if job.kind.reads_source and not spark.local:
-                _refuse_secret(settings.server.password, spark)
+                _refuse_secret(settings, spark)
             return self._submitted(context, job, spark)
 
     def _notify(self, context: Context, settings: SourceSettings) -> None:
@@ -218,7 +219,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "initial_load":
                 return pipeline.full_load_job(settings, self._tables(), again=self.arguments.get("again", False))
             case "restore":
-                return pipeline.restore_job(settings, pipeline.find_interval(settings, self.arguments["position"]))
+                return pipeline.restore_job(settings, self._interval(settings))
+            case "stage_rows":
+                return pipeline.extract_job(settings, self._interval(settings))
+
+    def _interval(self, settings: SourceSettings) -> int:
+        """Return the start seqno of the interval that a form names."""
+        from loader import pipeline
+
+        return pipeline.find_interval(settings, str(self.arguments["position"]).strip())
 
     def _tables(self) -> tuple[str, ...]:
         """Return the named tables. A form sends null for an empty list."""
@@ -305,19 +314,24 @@ def _ending(error: AirflowException | None) -> str:
     return (mark + rest).partition("\n")[0].rstrip(".")
 
 
-def _refuse_secret(password: str, spark: SparkSettings) -> None:
+def _refuse_secret(settings: SourceSettings, spark: SparkSettings) -> None:
     """Refuse a password that only the driver has, unless it can hand it over to executors on other machines.
 
     Their environment is no way: it is part of the arguments of spark-submit, which everybody on the machine can read.
     """
+    from loader.airflow.sources import configured_sources
     from loader.spark.workers import missing_privacy
 
     missing = missing_privacy(spark.conf)
-    if password.startswith("airflow:") and missing:
-        raise UsageError(
-            "a password from an Airflow connection is not available on other machines",
-            why=f"[spark.conf] lacks {' and '.join(missing)}, without which the driver does not hand it over",
-            hint=f"set {' and '.join(missing)} to true in [spark.conf], and the secret that the cluster manager uses;"
-            " or set password of the source to file:/path, and put that file on every node of the Spark cluster",
-            key="password",
-        )
+    if not settings.server.password.startswith("airflow:") or not missing:
+        return
+    server = configured_sources(settings.name)[settings.name].server
+    # A source whose connection has the server must not have the key password as well.
+    change = "replace server of the source by host, port, user and TLS of that connection, and set" if server else "set"
+    raise UsageError(
+        "a password from an Airflow connection is not available on other machines",
+        why=f"[spark.conf] lacks {' and '.join(missing)}, without which the driver does not hand it over",
+        hint=f"set {' and '.join(missing)} to true in [spark.conf], and the secret that the cluster manager uses;"
+        f" or {change} password to file:/path, and put that file on every node of the Spark cluster",
+        key="server" if server else "password",
+    )

@@ -37,7 +37,7 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         refuse_backfill(context, settings)
-        chosen = plan_run(settings, f"{run.dag_id}/{run.run_id}", until)
+        chosen = plan_run(settings, f"{run.dag_id}/{run.run_id}", (until or "").strip())
     if chosen is None:
         raise AirflowSkipException("the log has nothing after the initial load")
     return chosen

@@ -34,6 +34,7 @@ if TYPE_CHECKING or AIRFLOW >= (3, 2):
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSkipException,
+        AirflowTaskTimeout,
         ParamValidationError,
         TaskDeferred,
     )
@@ -44,6 +45,7 @@ else:
         AirflowFailException,
         AirflowNotFoundException,
         AirflowSkipException,
+        AirflowTaskTimeout,
         ParamValidationError,
         TaskDeferred,
     )
@@ -64,6 +66,7 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowPlugin",
     "AirflowSkipException",
+    "AirflowTaskTimeout",
     "ParamValidationError",
     "RetryDecision",
     "RetryPolicy",

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -312,10 +312,15 @@ class Task:
     triggering_user_name: str | None = None
     run_type: str = "manual"
     logical_date: datetime | None = None
+    execution_timeout: timedelta = timedelta(hours=2)
+    killed: int = 0
     render_template_as_native_obj: bool = False
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
+
+    def on_kill(self) -> None:
+        self.killed += 1
 
     def xcom_pull(self, *, task_ids: str, key: str) -> object:
         """Return what any task of the run pushed."""

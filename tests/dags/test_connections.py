@@ -131,6 +131,7 @@ def test_a_password_reaches_a_cluster_by_private_traffic_only(
     refused = str(failed_task("extract", site, running))
     assert "not available on other machines" in refused
     assert "[spark.conf] lacks spark.network.crypto.enabled, without which" in refused
+    assert "; or set password to file:/path, and put that file on every node" in refused
     operator_of("materialise", site).execute(running.context)  # which never asks the source
     site.configure(
         password="airflow:shop-db", conf='"spark.authenticate" = "true", "spark.network.crypto.enabled" = "true"'
@@ -190,6 +191,30 @@ def test_a_connection_without_a_valid_server(
     assert "hunter2" not in str(refused.value)
 
 
+def use_connection(site: Site) -> None:
+    """Let the source have its server from a connection."""
+    file = site.folder / "loader.toml"
+    text = file.read_text()
+    for line in ('host = "127.0.0.1"', "port = 1", 'user = "loader"', 'password = ""'):
+        assert line in text
+        text = text.replace(line, "")
+    file.write_text(text.replace("[sources.shop]", '[sources.shop]\nserver = "airflow:shop_db"'))
+
+
+def test_a_refused_password_of_such_a_server_is_no_key_to_change(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration refuses `password` next to `server`."""
+    use_connection(site)
+    serve(monkeypatch, host="db", login="loader", password="hunter2")
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    refused = str(failed_task("extract", site, running))
+    assert "not available on other machines (key server)" in refused
+    assert "; or replace server of the source by host, port, user and TLS of that connection, and set password to" in (
+        refused
+    )
+
+
 def test_a_task_takes_the_server_from_the_connection(
     site: Site,
     spark_submit_program: SparkSubmit,
@@ -197,12 +222,7 @@ def test_a_task_takes_the_server_from_the_connection(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    file = site.folder / "loader.toml"
-    text = file.read_text()
-    for line in ('host = "127.0.0.1"', "port = 1", 'user = "loader"', 'password = ""'):
-        assert line in text
-        text = text.replace(line, "")
-    file.write_text(text.replace("[sources.shop]", '[sources.shop]\nserver = "airflow:shop_db"'))
+    use_connection(site)
     assert open_dag_bag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]).import_errors == {}  # it is not read for DAG files
     error = failed_task("materialise", site, running)
     assert "the Airflow connection does not exist" in str(error)

@@ -50,6 +50,7 @@ DAGS = {
             "restore",
             "follow",
             "set_schema",
+            "stage_rows",
             "begin",
             "read_tables_again",
             "approve_skip",
@@ -61,6 +62,7 @@ DAGS = {
         "restore": set(),
         "follow": set(),
         "set_schema": set(),
+        "stage_rows": set(),
         "begin": set(),
         "read_tables_again": {"load_tables"},
         "load_tables": set(),
@@ -144,12 +146,14 @@ def test_spark_is_started_by_our_operator_alone(dag: DAG) -> None:
     assert all(isinstance(task, LoaderSparkOperator) for task in spark)
 
 
-@pytest.mark.parametrize("tables", [None, [], ["shop.orders"], ["shop.orders.bak", "crm.größe x", "`a.b`.t"]])
+@pytest.mark.parametrize(
+    "tables", [None, [], ["shop.orders"], ["shop.orders.bak", "crm.größe x", "`a.b`.t"], [" shop.a\r", ""]]
+)
 def test_tables_of_the_initial_load(dags: Any, tables: list[str] | None) -> None:
     assert _validated(dags.dags["shop.initial_load"], tables=tables) == {"tables": tables}
 
 
-@pytest.mark.parametrize("tables", ["shop.orders", ["orders"], ["shop."], [".orders"], ["`a.b.c"], [3]])
+@pytest.mark.parametrize("tables", ["shop.orders", ["orders"], ["shop."], ["shop. "], [".orders"], ["`a.b.c"], [3]])
 def test_wrong_tables_are_refused(dags: Any, tables: object) -> None:
     with pytest.raises(ParamValidationError):
         _validated(dags.dags["shop.initial_load"], tables=tables)

@@ -6,7 +6,7 @@ import pytest
 
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import RetryWhereItHelps, TaskFailed, task_failed
-from loader.airflow.versions import HAS_RETRY_POLICIES, AirflowFailException, AirflowSkipException
+from loader.airflow.versions import HAS_RETRY_POLICIES, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
 from loader.materialise.spec import MaterialiseResult, TableResult
 from loader.spark.job import failure
@@ -65,6 +65,23 @@ def test_a_job_that_dies_is_tried_again(site: Site, spark_submit_program: SparkS
     assert "why: Error code is: 137; its last lines:\n" in str(raised)
     ending = "     | starting\n     | java.lang.OutOfMemoryError: Java heap space\n  what to do: read the output"
     assert ending in str(raised)
+
+
+def test_a_task_that_reaches_its_time_limit_ends_spark_and_says_what_to_do(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(_: SparkSubmit) -> int:
+        raise AirflowTaskTimeout("Timeout, PID: 1")
+
+    monkeypatch.setattr(SparkSubmit, "wait", hang)
+    raised = failed_task("materialise", site, running)
+    assert raised.retry
+    assert running.killed == 1
+    assert str(raised).startswith("the task took longer than its time limit\n  why: it was stopped after 2:00:00 (")
+    assert "raise airflow.timeout_hours of the source" in str(raised)
+    assert running.xcoms["error"]["what"] == "the task took longer than its time limit"
+    (details,) = log_folder(running).glob("*.details.log")
+    assert "in hang" in details.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])

@@ -18,10 +18,11 @@ from loader.airflow.actions.repair_form import USES, check_form, forms_of, repai
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
 from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question, withdraw_skip
 from loader.airflow.reports.errors import TaskFailed
-from loader.airflow.versions import AirflowSkipException
+from loader.airflow.versions import AirflowSkipException, ParamValidationError
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, chain_of, table_schema
+from loader.staging.documents import IncompleteTable
 from loader.staging.notes.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
@@ -43,6 +44,8 @@ GOOD: list[dict[str, Any]] = [
     {"action": "load_again", "tables": ["shop.a"]},
     {"action": "load_again", "all_tables": True},
     {"action": "restore", "position": _PLACE},
+    {"action": "restore", "position": "281474976710660"},
+    {"action": "stage_rows", "position": _PLACE},
     {"action": "follow", "position": _PLACE},
     {"action": "follow", "accept": "0-1-7"},
     {"action": "set_schema", "tables": ["shop.a"], "position": _PLACE, "definition": _CREATE},
@@ -60,6 +63,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "resume"}, "needs tables"),
     ({"action": "resume", "tables": ["shop.a"], "reason": "fixed"}, "does not use reason"),
     ({"action": "restore"}, "needs the position"),
+    ({"action": "stage_rows"}, "needs the position"),
     ({"action": "restore", "position": _PLACE, "accept": "0-1-7"}, "does not use accept"),
     ({"action": "follow"}, "either position or accept"),
     ({"action": "follow", "position": _PLACE, "accept": "0-1-7"}, "either position or accept"),
@@ -114,6 +118,17 @@ def test_the_task_of_the_action_is_chosen(form: Any, running: Task) -> None:
     with pytest.raises(TaskFailed, match="the form of the action release is wrong") as caught:
         choose_repair.function()
     assert not caught.value.retry
+
+
+def test_spaces_and_empty_lines_are_ignored(form: Any, site: Site) -> None:
+    site.quarantine("shop.my table, 'x'")
+    form(action="release", tables=[" shop.my table, 'x' \r", "", " "], reason=" ", position="\t")
+    assert choose_repair.function() == "release"
+    assert release.function("shop") == ["shop.my table, 'x'"]
+    position = repair_params()["position"]
+    assert position.resolve(f" {_PLACE}\n") == f" {_PLACE}\n"
+    with pytest.raises(ParamValidationError, match="write a position such as"):
+        position.resolve("somewhere")
 
 
 def test_tables_are_released(form: Any, site: Site, running: Task) -> None:
@@ -172,6 +187,21 @@ def test_an_interval_is_restored_by_its_start(
     operator = operator_of("restore", site, position="binlog.000001:4")
     assert operator.execute(running.context) == spark_submit_program.result
     assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
+
+
+@pytest.mark.parametrize("position", [" binlog.000001:4 ", "START"])
+def test_rows_that_an_interval_lacks_are_staged(
+    position: str, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    entry = {"what": "not known", "why": "lost", "position": site.plan.stop, "at": site.plan.stop}
+    site.stage((IncompleteTable(table="shop.orders", seqno=site.plan.stop_seqno, **entry),))
+    spark_submit_program.result = {"extracts": [], "tables": []}
+    place = position.replace("START", str(site.plan.start_seqno))  # an error names the seqno
+    operator = operator_of("stage_rows", site, position=place)
+    assert operator.execute(running.context) == spark_submit_program.result
+    assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
+    assert spark_submit_program.argv and "extract_job.py" in " ".join(spark_submit_program.argv)
 
 
 # Skipping a transaction.
@@ -289,6 +319,9 @@ def test_a_skip_is_withdrawn_in_the_name_of_who_triggered_the_run(
         ),
         (LOAD_ALL_AGAIN, "action = load_again, all_tables = true"),
         (TableName("shop", "a").load_again, "action = load_again, tables = shop.a"),
+        ("loader staged restore 281474976710660", "action = restore, position = 281474976710660"),
+        ("loader extract --interval binlog.000001:4", "action = stage_rows, position = binlog.000001:4"),
+        ("loader extract", ""),
         ("loader staged restore binlog.000001:4", "action = restore, position = binlog.000001:4"),
         ("loader follow --source db --at FILE:POS", "action = follow, position = FILE:POS"),
         ("loader follow --source db --accept 0-1-7", "action = follow, accept = 0-1-7"),
@@ -302,11 +335,11 @@ def test_a_skip_is_withdrawn_in_the_name_of_who_triggered_the_run(
         ),
         (
             f"loader skip {_PLACE} --table shop.a --reason TEXT; then: loader extract --interval 5",
-            f"action = skip, transaction = {_PLACE}, tables = shop.a, reason = TEXT",
+            f"action = skip, transaction = {_PLACE}, tables = shop.a, reason = TEXT; action = stage_rows, position = 5",
         ),
         (
             f"loader skip {_PLACE} --table shop.a --table shop.b --reason TEXT",
-            f"action = skip, transaction = {_PLACE}, tables = shop.a, shop.b, reason = TEXT",
+            f"action = skip, transaction = {_PLACE}, tables = shop.a, shop.b (one per line), reason = TEXT",
         ),
         (
             f"loader skip {_PLACE} --withdraw --reason TEXT",
@@ -322,7 +355,8 @@ def test_the_forms_of_a_command(hint: str, fields: str) -> None:
 
 
 _REPAIRS = (
-    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set|skip)"
+    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set"
+    r"|extract --interval|skip)"
 )
 
 

@@ -63,6 +63,7 @@ class Airflow:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",  # the files do not change
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # five seconds are too short for a busy machine
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",  # between two tasks of a run
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -32,6 +33,12 @@ class Form:
         for name, text in texts.items():
             self.field(name).fill(text)
 
+    def tick(self, name: str, on: bool) -> None:
+        """Set a switch."""
+        if self.field(name).is_checked() != on:
+            self.field(name).locator("xpath=..").click()
+        expect(self.field(name)).to_be_checked(checked=on)
+
     def type_and_clear(self, name: str, text: str) -> None:
         self.field(name).fill(text)
         self.field(name).blur()
@@ -40,7 +47,7 @@ class Form:
 
     def choose(self, value: str) -> None:
         self._fields.get_by_role("combobox").click()
-        self._page.get_by_role("option", name=value).click()
+        self._page.get_by_role("option", name=re.compile("^" + re.escape(value))).click()
 
     def refused(self) -> str:
         """Why Airflow does not take the form."""

@@ -7,6 +7,7 @@ import logging
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.actions.run_user import run_user
+from loader.airflow.form_params import clean_form
 from loader.airflow.reports.errors import reported
 
 _LOG = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ def pause(source: str) -> list[str]:
 
     context = get_current_context()
     with reported(context):
-        params, by = context["params"], run_user(context)
+        params, by = clean_form(context["params"]), run_user(context)
         paused = begin_pause(settings_of(source), params["tables"], by, params["reason"])
     for one in paused:
         _LOG.info("%s is %s", one.table, one.note)
@@ -37,7 +38,7 @@ def resume(source: str) -> list[str]:
 
     context = get_current_context()
     with reported(context):
-        settings, patterns = settings_of(source), context["params"]["tables"]
+        settings, patterns = settings_of(source), clean_form(context["params"])["tables"]
         if context["ti"].try_number > 1:  # an earlier try may have resumed some
             paused = pauses_of(settings).all()
             patterns = [pattern for pattern in patterns if any(matches(table, [pattern]) for table in paused)]

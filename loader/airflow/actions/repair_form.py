@@ -21,6 +21,7 @@ USES = {
     "restore": {"position"},
     "follow": {"position", "accept"},
     "set_schema": {"tables", "position", "definition"},
+    "stage_rows": {"position"},
     "begin": {"place"},
     "skip": {"transaction", "tables", "reason"},
     "withdraw_skip": {"transaction", "tables", "reason"},
@@ -34,20 +35,27 @@ _ACTIONS = {
     "restore": "restore: extract lost or changed staged files again",
     "follow": "follow: continue on another server",
     "set_schema": "set_schema: give the columns of a table",
+    "stage_rows": "stage_rows: stage rows that an interval lacks, once their schema is set or others are skipped",
     "begin": "begin: begin to read the log before any table is loaded",
     "skip": "skip: leave a transaction out, or the rows of tables in it, once a person approved it",
     "withdraw_skip": "withdraw_skip: stage the rows of a skip that no plan has yet",
 }
-_POSITION = r"^\S+\.\d{6,}:\d+$"
+_POSITION = r"\S+\.\d{6,}:\d+|\d+"
 _WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
 """An argument as `shlex.quote` writes it. Names of tables can hold any character."""
 _COMMAND = re.compile(
-    r"\bloader (?P<command>release|resume|initial-load|staged restore|follow|schema set|begin|skip)\b"
+    r"\bloader (?P<command>release|resume|initial-load|staged restore|extract|follow|schema set|begin|skip)\b"
     rf"(?P<rest>(?: {_WORD})*)"
 )
 _PLACEHOLDERS = {"SCHEMA.TABLE", "START", "PLACE", "TRANSACTION", "TEXT"}
 """Words in hints that a person must replace."""
-_OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept", "--reason": "reason"}
+_OPTIONS = {
+    "--table": "tables",
+    "--at": "position",
+    "--accept": "accept",
+    "--reason": "reason",
+    "--interval": "position",
+}
 
 
 def repair_params() -> dict[str, Param]:
@@ -69,13 +77,15 @@ def repair_params() -> dict[str, Param]:
         ),
         "position": text_param(
             "Position",
-            "Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on the new"
-            " server, before which everything was read. For set_schema: where the columns begin to be valid.",
+            "Such as binlog.000054:123. For restore and stage_rows: the start of the interval, or its seqno."
+            " For follow: a position on the new server, before which everything was read."
+            " For set_schema: where the columns begin to be valid.",
             pattern=_POSITION,
+            example="a position such as binlog.000054:123, or for an interval its seqno",
         ),
         "accept": text_param(
-            "Accepted transactions",
-            "For follow, instead of a position: GTIDs that only the new server has, which are skipped.",
+            "Accept",
+            "For follow, instead of a position: GTIDs of transactions that only the new server has. They are skipped.",
         ),
         "definition": text_param(
             "Definition",
@@ -93,7 +103,7 @@ def repair_params() -> dict[str, Param]:
 
 
 def check_form(values: Mapping[str, Any]) -> str:
-    """Check that a form has the fields that its action needs, and no others. Return the action.
+    """Check that a clean form has the fields that its action needs, and no others. Return the action.
 
     Raises:
         UsageError: fields are missing, or the action does not use them.
@@ -111,7 +121,7 @@ def check_form(values: Mapping[str, Any]) -> str:
         raise _wrong(action, "it needs either position or accept")
     if action == "begin" and not given:
         raise _wrong(action, "it needs the place where the log is read from")
-    if action == "restore" and not given:
+    if action in {"restore", "stage_rows"} and not given:
         raise _wrong(action, "it needs the position at which the interval starts")
     if action in {"skip", "withdraw_skip"} and not {"transaction", "reason"} <= given:
         raise _wrong(action, "it needs a transaction and a reason")
@@ -146,7 +156,9 @@ def forms_of(text: str) -> dict[str, dict[str, Any] | None]:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(value) + (" (one per line)" if len(value) > 1 else "")
+    return str(value)
 
 
 def _conf(fields: dict[str, Any]) -> dict[str, Any] | None:
@@ -161,7 +173,7 @@ def _conf(fields: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _fields(command: str, words: list[str]) -> dict[str, Any]:
-    """Return the fields for a command; empty for a first initial load, which is no repair."""
+    """Return the fields for a command; empty for a first initial load or extraction, which are no repairs."""
     options: dict[str, Any] = {}
     for name, value in pairwise(words):
         field = _OPTIONS.get(name)
@@ -181,6 +193,8 @@ def _fields(command: str, words: list[str]) -> dict[str, Any]:
             return {"action": "load_again"} | (options or {"all_tables": True})
         case "staged restore":
             return {"action": "restore", "position": places[0] if places else "START"}
+        case "extract":
+            return {"action": "stage_rows"} | options if "--interval" in words else {}
         case "follow":
             return {"action": "follow"} | options
         case "begin":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.actions.repair_form import check_form
+from loader.airflow.form_params import clean_form
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
 
@@ -25,7 +26,7 @@ def choose_repair() -> str:
     context = get_current_context()
     with reported(context):
         refuse_unknown_conf(context)
-        action = check_form(context["params"])
+        action = check_form(clean_form(context["params"]))
     return _TASKS.get(action, action)
 
 
@@ -40,7 +41,7 @@ def release(source: str) -> list[str]:
     context = get_current_context()
     with reported(context):
         settings = settings_of(source)
-        named = context["params"]["tables"] or [""]  # an empty name means all tables
+        named = clean_form(context["params"])["tables"] or [""]  # an empty name means all tables
         if context["ti"].try_number > 1:  # an earlier try may have released some
             named = [table for table in named if not table or TableName.parse(table) in quarantines_of(settings).all()]
         released = [one for table in named for one in end_quarantine(settings, table)]
@@ -60,7 +61,8 @@ def follow(source: str) -> dict[str, Any]:
     context = get_current_context()
     with reported(context):
         settings = settings_of(source)
-        position, accept = context["params"]["position"], context["params"]["accept"]
+        params = clean_form(context["params"])
+        position, accept = params["position"], params["accept"]
         with secret(settings.server.password):
             new = follow_to(settings, Position.parse(position)) if position else follow_accepting(settings, accept)
     return _told(new)
@@ -77,7 +79,7 @@ def begin(source: str) -> dict[str, Any]:
     with reported(context):
         settings = settings_of(source)
         with secret(settings.server.password):
-            new = begin_at(settings, context["params"]["place"])
+            new = begin_at(settings, clean_form(context["params"])["place"])
     return _told(new)
 
 
@@ -90,7 +92,7 @@ def set_schema(source: str) -> dict[str, str]:
 
     context = get_current_context()
     with reported(context):
-        params = context["params"]
+        params = clean_form(context["params"])
         (table,) = params["tables"]
         given = set_table_schema(settings_of(source), TableName.parse(table), params["position"], params["definition"])
     _LOG.info("the columns of %s are set from %s on", table, given.at)

@@ -26,21 +26,27 @@ def replay_params(tables: Param) -> dict[str, Param]:
         "from": text_param(
             "From",
             "Where to start: binlog.000054:123, 54:123, begin, a time such as 2026-01-31T12:00:00Z, or a GTID set. Or"
-            " give the log number and the position.",
+            " leave it empty, and give the log number and the offset.",
         ),
         "lognum": Param(
-            None, type=["null", "integer"], minimum=0, title="Log number", description="For example 54: binlog.000054."
+            None,
+            type=["null", "integer"],
+            minimum=0,
+            title="Log number (lognum)",
+            description="For example 54 for binlog.000054.",
         ),
         "logpos": Param(
             None,
             type=["null", "integer"],
             minimum=FIRST_POSITION,
-            title="Position",
-            description="Offset in that file; empty: the start of the file.",
+            title="Offset (logpos)",
+            description="Offset in that log file; empty: the start of the file.",
         ),
         "tables": tables,
         "restore_files": flag_param("Restore staged files", "First restore staged files that were lost or changed."),
-        "dry_run": flag_param("Dry run", "Only report differences.", default=True),
+        "dry_run": flag_param(
+            "Dry run", "Only report differences, and change nothing. It has no effect with approval.", default=True
+        ),
         "approval": flag_param("Ask for approval", "Compare first, and publish only after a person approved it."),
     }
 
@@ -56,7 +62,7 @@ def start_of(form: Mapping[str, Any]) -> str:
     Raises:
         UsageError: the form names no place, or two.
     """
-    place, lognum, logpos = form["from"], form["lognum"], form["logpos"]
+    place, lognum, logpos = (form["from"] or "").strip(), form["lognum"], form["logpos"]
     if bool(place) == (lognum is not None) or (place and logpos is not None):
         raise UsageError(
             "the form of the replay is wrong",

@@ -14,6 +14,7 @@ from airflow.sdk import get_current_context, task
 
 from loader.airflow.actions.replay_form import approver, table_rows
 from loader.airflow.actions.run_user import run_user
+from loader.airflow.form_params import clean_form
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import reported
 from loader.airflow.versions import AirflowSkipException
@@ -56,12 +57,13 @@ class ApproveSkipOperator(ApprovalOperator):
         from loader.airflow.connections import secret
         from loader.airflow.sources import settings_of
 
+        form = clean_form(self.form)
         with reported(context):
             settings = settings_of(self.source)
             with secret(settings.server.password):
-                found = pipeline.find_skippable(settings, self.form["transaction"], tuple(self.form["tables"] or ()))
+                found = pipeline.find_skippable(settings, form["transaction"], tuple(form["tables"] or ()))
         self.subject = f"Skip a transaction at {found.start}?"
-        self.body = question(found.model_dump(mode="json"), self.form["reason"])
+        self.body = question(found.model_dump(mode="json"), form["reason"])
         return super().execute(context)
 
 
@@ -108,10 +110,10 @@ class SkipOperator(LoaderSparkOperator):
         if not by:
             raise AirflowSkipException("nobody approved it")
         with reported(context):
-            settings, tables = settings_of(self.source), tuple(self.form["tables"] or ())
+            settings, form = settings_of(self.source), clean_form(self.form)
             with secret(settings.server.password):
                 found = pipeline.skip_transaction(
-                    settings, self.form["transaction"], tables, reason=self.form["reason"], by=by
+                    settings, form["transaction"], tuple(form["tables"] or ()), reason=form["reason"], by=by
                 )
         for one in found.records:
             self.log.info("skipped at %s by %s: %s", one.start, one.by, ", ".join(one.tables))
@@ -129,7 +131,7 @@ def withdraw_skip(source: str) -> list[str]:
 
     context = get_current_context()
     with reported(context):
-        params, by = context["params"], run_user(context)
+        params, by = clean_form(context["params"]), run_user(context)
         found = pipeline.withdraw_skip(
             settings_of(source), params["transaction"], tuple(params["tables"] or ()), reason=params["reason"], by=by
         )

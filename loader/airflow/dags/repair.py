@@ -10,6 +10,7 @@
 - `follow`: continue on another server, at a position, or by accepting transactions that only that server has. With
   GTIDs runs of `SOURCE.delta` follow a new server without this.
 - `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
+- `stage_rows`: stage the rows that an interval lacks, after `set_schema` or `skip`. Then release the table.
 - `begin`: begin to read the log at a place, before any table is loaded.
 - `skip`: leave a transaction out, or the rows of tables in it. `approve_skip` finds it, shows its rows, and waits for a
   person under "Required Actions". `skip` records it with the reason and the name of the person. If the interval is
@@ -17,8 +18,8 @@
 - `withdraw_skip`: stage the rows of a skip after all, if neither a plan nor a staged interval has the skip.
 
 Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
-`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`, `loader skip`, `loader skip
---withdraw`. To compare tables with the log, and to correct them, use `SOURCE.replay`.
+`loader staged restore`, `loader follow`, `loader schema set`, `loader extract --interval`, `loader begin`, `loader
+skip`, `loader skip --withdraw`. To compare tables with the log, and to correct them, use `SOURCE.replay`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
@@ -49,12 +50,12 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
         schedule=None,
         **dag_arguments("repair", source, settings, page=str(__doc__)),
     ) as dag:
+        position = {"position": dag.param("position")}
         restore = LoaderSparkOperator(
-            task_id="restore",
-            use_case="restore",
-            source=source,
-            arguments={"position": dag.param("position")},
-            pool=pool,
+            task_id="restore", use_case="restore", source=source, arguments=position, pool=pool
+        )
+        stage_rows = LoaderSparkOperator(
+            task_id="stage_rows", use_case="stage_rows", source=source, arguments=position, pool=pool
         )
         read = LoaderSparkOperator(
             task_id="read_tables_again",
@@ -81,6 +82,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
         skip = SkipOperator(task_id="skip", source=source, form=form, answer=approve.output, pool=pool)
         actions = [
             restore,
+            stage_rows,
             read,
             approve,
             *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin, withdraw_skip)),

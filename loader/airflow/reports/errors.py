@@ -12,25 +12,26 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loader.airflow.reports.work_metrics import send_failure
 from loader.airflow.versions import (
     HAS_RETRY_POLICIES,
     AirflowException,
     AirflowFailException,
+    AirflowTaskTimeout,
     RetryDecision,
     RetryPolicy,
     config_value,
 )
 from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
-from loader.errors import LoaderError, UnexpectedError
+from loader.errors import LoaderError, RetryableError, UnexpectedError
 from loader.log_format import visible_records
 from loader.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperator, Context
 
 _LOG = logging.getLogger(__name__)
 
@@ -114,12 +115,33 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
             yield
     except AirflowException:  # the task is skipped, deferred or rescheduled
         raise
+    except AirflowTaskTimeout as error:
+        # It ends Spark. Airflow only does it after an exception of its own.
+        cast("BaseOperator", context["task"]).on_kill()
+        raise _told(_timed_out(error, context), context, section) from None
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
-        context["ti"].xcom_push(key=ERROR, value=known.as_dict())
-        _tell(known, details_file(context), section or _section(known), _repair_dag(context))
-        send_failure(context["ti"].dag_id, known)
-        raise task_failed(known, retry=retry_helps(known, context)) from None
+        raise _told(known, context, section) from None
+
+
+def _told(error: LoaderError, context: Context, section: str) -> TaskFailed:
+    """Tell an error to all who read about it, and return the exception that ends the task."""
+    context["ti"].xcom_push(key=ERROR, value=error.as_dict())
+    _tell(error, details_file(context), section or _section(error), _repair_dag(context))
+    send_failure(context["ti"].dag_id, error)
+    return task_failed(error, retry=retry_helps(error, context))
+
+
+def _timed_out(error: BaseException, context: Context) -> LoaderError:
+    """Return the error of a task that ran for too long. Its traceback, which shows where, goes to the details."""
+    _keep_traceback(error, context)
+    limit = context["task"].execution_timeout
+    return RetryableError(
+        "the task took longer than its time limit",
+        why=f"it was stopped after {limit} (hours:minutes:seconds); the file of details shows what it waited for",
+        hint="if the server, the store or the catalog hangs, fix it, then clear this task; finished work is not done"
+        " again; if the work needs more time, raise airflow.timeout_hours of the source",
+    )
 
 
 def details_file(context: Context) -> Path:
@@ -138,14 +160,19 @@ def _judged(error: Exception, context: Context) -> LoaderError:
     from loader.refusals import refusal
     from loader.spark.job import carried_error
 
-    file = details_file(context)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a", encoding="utf-8") as details:
-        details.writelines(map(visible_lines, traceback.format_exception(error)))
+    _keep_traceback(error, context)
     text = "".join(traceback.format_exception_only(error)).strip()
     hint = "read the traceback in the file of details, and report it: this is a bug of the loader"
     known = carried_error(error) or refusal(error) or outage(error)
     return known or UnexpectedError("the task failed unexpectedly", why=text, hint=hint)
+
+
+def _keep_traceback(error: BaseException, context: Context) -> None:
+    """Write the traceback of an error to the file of details."""
+    file = details_file(context)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as details:
+        details.writelines(map(visible_lines, traceback.format_exception(error)))
 
 
 def _section(error: LoaderError) -> str:
@@ -168,7 +195,8 @@ def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
     for line in str(error).splitlines():
         _LOG.error("%s", line)
     if forms := forms_of(f"{error.why} {error.hint}"):
-        _LOG.error("  in Airflow: trigger %s with %s", dag, visible("; or with ".join(forms)))
+        instead = " in place of each command" if len(forms) > 1 else ""
+        _LOG.error("  in Airflow: trigger %s%s with %s", dag, instead, visible("; with ".join(forms)))
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):

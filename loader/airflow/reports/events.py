@@ -132,7 +132,9 @@ class EventFactory:
 
     def _of_error(self, kind: Kind, title: str, error: LoaderError, tables: str, position: str) -> Event:
         repair = f"{dag_key(self.source)}.repair"
-        forms = [f"trigger {repair} with {form}" for form in forms_of(f"{error.why} {error.hint}")]
+        forms = forms_of(f"{error.why} {error.hint}")
+        instead = " in place of each command" if len(forms) > 1 else ""
+        repaired = f"in Airflow: trigger {repair}{instead} with {'; with '.join(forms)}" if forms else ""
         return Event(
             kind=kind,
             title=title,
@@ -140,7 +142,7 @@ class EventFactory:
             table=tables,
             position=position,
             cause="\n".join(filter(None, (error.what if kind == "quarantine" else "", error.why))),
-            cure="\n".join(filter(None, (error.hint, "; or ".join(forms) and f"in Airflow: {'; or '.join(forms)}"))),
+            cure="\n".join(filter(None, (error.hint, repaired))),
             docs=self.links.of(error),
             status_page=self._page([tables] if kind == "quarantine" else ()),
         )

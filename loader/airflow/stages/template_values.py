@@ -23,14 +23,14 @@ def flag(name: str, value: object) -> bool:
 
 
 def table_names(value: object) -> list[str]:
-    """Return the names of tables; none means all.
+    """Return the names of tables without the spaces around them, and without empty lines; none means all.
 
     Raises:
         UsageError: they are no list, such as the text that a template makes of a list.
     """
     names = value or []
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
-        return list(names)
+        return [text for name in names if (text := name.strip())]
     raise UsageError(
         "tables must be a list of names as schema.table",
         why=f"it is {value!r}",

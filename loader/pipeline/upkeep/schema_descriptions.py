@@ -150,6 +150,7 @@ def _unread(table: TableName, why: str) -> UsageError:
     return UsageError(
         "the file does not define the table",
         why=why,
-        hint="use the output of SHOW CREATE TABLE, or of: loader --json schema show",
+        hint="use the output of SHOW CREATE TABLE if the table has a primary key; otherwise, use that of: loader --json"
+        f" schema show, and set its key and sure; or load the table again: {table.load_again}",
         table=table,
     )

@@ -27,6 +27,14 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(load_config(str(tmp_path / "given.toml")).sources) == ["given"]
 
 
+def test_tables_with_dots_in_their_names_are_named(write: Path) -> None:
+    """Errors name such tables in this form, to be excluded."""
+    patterns = ("shop.orders.bak", "`my.shop`.*", "`a``b.c`.d", "shop.*")
+    text = ", ".join(f"'{one}'" for one in patterns)
+    config = loaded(write, GOOD.replace('include = ["shop.*"]', f"include = [{text}]"))
+    assert config.source().tables.include == patterns
+
+
 @pytest.mark.parametrize("text", ["[staging", "= 5", "a = 1\na = 2", "\0"])
 def test_a_file_that_is_no_toml_is_said_to_be_none(text: str, write: Path) -> None:
     write.write_text(text)

@@ -103,11 +103,6 @@ def test_what_is_skipped_and_that_marker_tables_are_not_captured(write: Path) ->
     assert [captured(TableName("shop", name)) for name in ("a[1]", "a1", "tmp_a")] == [False, True, False]
 
 
-def test_a_pattern_names_tables_and_databases_with_dots(write: Path) -> None:
-    text = GOOD.replace('["shop.tmp_*"]', '["shop.orders.bak", "`shop.old`.orders"]')
-    assert loaded(write, text).source().tables.exclude == ("shop.orders.bak", "`shop.old`.orders")
-
-
 STAGING = [
     ('root = "s3://lake/staging/"', "s3://lake/staging"),
     (

@@ -69,7 +69,7 @@ WRONG = {
             'tables = { include = ["shop"] }',
             "sources.shop.tables.include.0: write a pattern over schema.table, such as shop.*",
         ),
-        ('tables = { include = ["a.b", "a."] }', "sources.shop.tables.include.1: write a pattern over schema.table"),
+        ('tables = { include = ["a.b", "`a.b`"] }', "sources.shop.tables.include.1: write a pattern over schema.table"),
         ('tables = { include = ["a.b"], exclude = ["x"] }', "sources.shop.tables.exclude.0: write a pattern"),
     ],
 }
