@@ -67,6 +67,10 @@ test-fast: $(SYNCED) ## run the unit tests only
 sweep: setup ## the long tests: a delta killed at every point, on every store, logs of gigabytes
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest $(SWEEP)
 
+.PHONY: combination
+combination: setup ## the tests of another Airflow and Spark, such as NAME=airflow-3.1-spark-4.1; ARGS=... for pytest instead
+	@.venv/bin/python -m infra.combinations test $(NAME) $(ARGS)
+
 .PHONY: fuzz
 fuzz: setup ## random tables, altered ones, damaged logs and servers, with checks in all kernels; SECONDS=300 of each, SEED=...
 	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \

@@ -24,7 +24,7 @@ from loader.page.reports.source_report import SourceReport
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ASSETS = _ROOT / "docs" / "assets"

@@ -20,8 +20,8 @@ from loader.model.table import TableName
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
 from loader.staging.layout import published_key
-from loader.staging.pauses import Pauses
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.pauses import Pauses
+from loader.staging.notes.quarantine import Quarantines
 from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.stages.template_values import flag, table_names
-from loader.airflow.versions import AirflowException
+from loader.airflow.versions import AirflowException, spark_arguments
 from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
 
@@ -93,8 +93,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         now: Any = False,
         **kwargs: Any,
     ) -> None:
-        # Not durable: durable tasks reattach to a driver on a cluster, but our driver is always on this machine.
-        super().__init__(durable=False, **kwargs)
+        super().__init__(**spark_arguments(), **kwargs)
         self.use_case = use_case
         self.source = source
         self.arguments: Any = arguments

@@ -96,6 +96,12 @@ def retry_arguments(policy: RetryPolicy) -> dict[str, Any]:
     return found | ({"retry_policy": policy} if HAS_RETRY_POLICIES else {})
 
 
+def spark_arguments() -> dict[str, Any]:
+    """Return the arguments of a Spark task whose driver is on the machine of the task."""
+    # Durable tasks reattach to a driver on a cluster. Before 3.3 no task is durable, and the argument logs a warning.
+    return {"durable": False} if AIRFLOW >= (3, 3) else {}
+
+
 def config_value(section: str, key: str) -> str:
     """Return a value of Airflow's configuration; empty if it has none."""
     module: Any = import_module("airflow.sdk.configuration" if AIRFLOW >= (3, 2) else "airflow.configuration")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class _OpenMap:
 
 @dataclass(frozen=True, order=True)
 class UnstagedRow:
-    """The first row event of a table that cannot be staged.
+    """The first row event of a table that cannot be staged, and where the last one is.
 
     Attributes:
         seqno: of its transaction.
@@ -69,6 +69,7 @@ class UnstagedRow:
             log.
         error: why it cannot be staged.
         hint: what to do before the table is loaded again; empty if `loader schema set` can help.
+        last_seqno: of the last row event of the table that cannot be staged. Events between the two may be staged.
     """
 
     seqno: int
@@ -77,6 +78,14 @@ class UnstagedRow:
     error: DataError = field(compare=False)
     hint: str = field(default="", compare=False)
     alone: bool = field(default=False, compare=False)
+    last_seqno: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "last_seqno", max(self.seqno, self.last_seqno))
+
+    def with_other(self, other: UnstagedRow) -> UnstagedRow:
+        """Return the first one of two, with the last seqno of both."""
+        return replace(min(self, other), last_seqno=max(self.last_seqno, other.last_seqno))
 
 
 class TableRegistry:
@@ -204,9 +213,9 @@ class TableRegistry:
                 same = at[numbers == version]
                 program = self._versioned(found, version)
                 if program == UNSTAGED:
-                    first = rows[same[0]]
-                    unread = found.unread(version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
-                    self._keep_first_unstaged(found.table.name, unread)
+                    first, places = rows[same[0]], seqnos[rows[same, R_TRANSACTION]]
+                    unread = found.unread(version, int(places[0]), int(first[R_EVENT]))
+                    self._keep_unstaged(found.table.name, replace(unread, last_seqno=int(places.max())))
                 rows[same, R_TABLE] = program
         return rows
 
@@ -218,10 +227,10 @@ class TableRegistry:
         """
         if not self._isolates:
             raise unread.error
-        self._keep_first_unstaged(name, unread)
+        self._keep_unstaged(name, unread)
 
-    def _keep_first_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
-        self.unstaged[name] = min(unread, self.unstaged.get(name, unread))
+    def _keep_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
+        self.unstaged[name] = unread.with_other(self.unstaged.get(name, unread))
 
     def _versioned(self, found: _OpenMap, number: int) -> int:
         """Return the program of a version of a table map; UNSTAGED if `errors` says why it has none."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
-import operator
 import re
 import subprocess
 from collections.abc import Mapping
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from loader.doctor.finding import Check, Finding, error, ok, warning
 from loader.spark.submit import java_program
 
 _JAVA = (17, 21)  # versions that Spark 4.0 and 4.1 support: its documentation, "Downloading"
-_REQUIREMENT = re.compile(r"([\w.-]+?)\s*((?:(?:[<>!=]=|<|>)[\w.,<>!=+]+))")
-_LIMIT = re.compile(r"([<>!=]=|<|>)([\w.+!]+)")
-_OPERATORS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "!=": operator.ne}
 _RANGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyspark", "pyspark-client")
 """Packages with a range of versions. Others are only checked if they have one version."""
 _TWINS = ("pyspark", "pyspark-client")  # both install into one folder; the later one overwrites files of the other
@@ -63,15 +62,15 @@ def _requirements() -> list[str]:
 def packages(versions: Mapping[str, str], requirements: list[str]) -> Finding | list[Finding]:
     """Check pinned packages, and the ranges of Airflow and Spark. Packages that are not installed are ignored."""
     wanted = {
-        found[1]: found[2]
-        for line in requirements
-        if (found := _REQUIREMENT.match(line)) and (found[1] in _RANGES or found[2].startswith("=="))
+        one.name: one.specifier
+        for one in map(Requirement, requirements)
+        if one.name in _RANGES or str(one.specifier).startswith("==")
     }
     cure = "reinstall with: pip install -c constraints.txt"
     wrong = [
         error("packages", f"{name} {versions[name]} is installed, but the loader needs {_shown(limits)}", cure)
         for name, limits in wanted.items()
-        if name in versions and not _accepts(limits, versions[name])
+        if name in versions and not limits.contains(versions[name], prereleases=True)
     ]
     twins = {name: versions[name] for name in _TWINS if name in versions}
     if len(set(twins.values())) > 1:
@@ -80,25 +79,7 @@ def packages(versions: Mapping[str, str], requirements: list[str]) -> Finding | 
     return wrong or ok("packages", ", ".join(dict.fromkeys(shown)))
 
 
-def _accepts(limits: str, version: str) -> bool:
-    """Return whether a version is within limits such as `>=4.0,<4.2,!=4.0.5`."""
-    for sign, limit in _LIMIT.findall(limits):
-        if sign == "==" and version != limit:
-            return False
-        if sign != "==" and not _OPERATORS[sign](_release(version), _release(limit)):
-            return False
-    return True
-
-
-def _release(version: str) -> list[int]:
-    """Return the numbers of a version, without zeros at the end: 4.2 and 4.2.0 are the same."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    numbers = [int(part) for part in found[0].split(".")] if found else []
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return numbers
-
-
-def _shown(limits: str) -> str:
+def _shown(limits: SpecifierSet) -> str:
     """Return limits as people write them: a version, or the lower limit first."""
-    return ",".join(sorted(limits.split(","), key=lambda limit: (limit[0] == "!", limit[0] == "<", limit))).lstrip("=")
+    one_by_one = sorted(str(limits).split(","), key=lambda limit: (limit[0] == "!", limit[0] == "<", limit))
+    return ",".join(one_by_one).lstrip("=")

@@ -28,7 +28,7 @@ class RangeResult:
         bytes_skipped: of transactions that operators skipped.
         skips: keys of the records of operators that were used.
         bytes_torn: the part of `bytes_cut_off` that is no whole event, and so is not walked.
-        left_out: for each incomplete table, its first missing row.
+        left_out: for each incomplete table, its first and last missing row.
         nameless: captured tables without column names. An extraction without their schemas stops at the first one.
     """
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.staging.documents import Manifest
 from loader.staging.layout import chain_folder, loaded_key
-from loader.staging.notes import Loaded
+from loader.staging.notes.finished_work import Loaded
 from loader.store.base import Store
 
 _PACE_CHUNKS = 20

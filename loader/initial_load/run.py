@@ -31,7 +31,7 @@ from loader.spark.progress import Progress, TableCount
 from loader.spark.workers import Workers
 from loader.staging.documents import Manifest, TableFilter
 from loader.staging.filters import CapturedTables
-from loader.staging.refusals import note_refusal
+from loader.staging.notes.refusals import note_refusal
 from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
@@ -111,8 +111,9 @@ def captured_tables(connection: Connection[Any], captured: TableFilter, only: Se
         if name not in by_name:
             raise UsageError(
                 "the source has no such captured table, or the user may not see it",
-                hint="if it was dropped or renamed on the server: loader run; otherwise, check the name, its case, "
-                "the tables in the configuration and the SELECT privilege",
+                hint="if it was dropped or renamed on the server: loader run; if the run does not get past it, because"
+                f" the table was not captured then: {TableName.parse(name).exclusion}; otherwise, check the name, its"
+                " case, the tables in the configuration and the SELECT privilege",
                 table=name,
             )
     return [by_name[name] for name in dict.fromkeys(only)]

@@ -142,14 +142,13 @@ class Verification:
 
     def _judge(self, difference: TableDifference) -> TableVerification:
         table = self._sums[TableName.parse(difference.table)]
-        schema = table.table_schema
         verification = TableVerification(
             table=difference.table,
             status="equal",
             server_rows=table.rows,
             warehouse_rows=difference.rows,
             compared_rows=table.compared,
-            uncompared=_uncompared(schema),
+            uncompared=_uncompared(table.table_schema),
         )
         if difference.error:
             return verification.model_copy(update={"status": "failed", "error": difference.error})
@@ -167,7 +166,7 @@ class Verification:
                 "status": "different",
                 "differences": missing.total() + extra.total() + others,
                 "at_least": len(difference.buckets) > SAMPLED_BUCKETS or table.sample is not None,
-                "samples": (*_samples("server", missing, schema), *_samples("warehouse", extra, schema)),
+                "samples": (*_samples("server", missing, table), *_samples("warehouse", extra, table)),
             }
         )
 
@@ -191,7 +190,7 @@ def verification(
     chain_of(settings).require_generation()
     with connected(settings.server) as connection:
         names = captured_tables(connection, settings.tables, tables)
-    with server_snapshot(settings.server, names) as snapshot:
+    with server_snapshot(settings.server, names, settings.rules) as snapshot:
         delta = _plan_delta(settings, snapshot.position)
         shift = chain_of(settings).require_generation().shift
         yield Verification(delta, settings, snapshot, snapshot.position.seqno(shift), sampled)
@@ -247,6 +246,6 @@ def _uncompared(schema: TableSchema) -> tuple[str, ...]:
     return tuple(column.name for column in schema.columns if comparison_of(column) is Comparison.VECTOR)
 
 
-def _samples(side: str, rows: Counter[Row], schema: TableSchema) -> list[str]:
-    names = [column.name for column in schema.columns]
+def _samples(side: str, rows: Counter[Row], table: TableSums) -> list[str]:
+    names = [one.name for one in table.compared_values]
     return [f"only in the {side}: {dict(zip(names, row, strict=True))}" for row in list(rows)[:_SAMPLES]]

@@ -109,7 +109,7 @@ class AlterReader:
             self._order()
         elif word in {"DISCARD", "IMPORT"}:
             cursor.skip_item()
-            yield Reload(f"{word} TABLESPACE")
+            yield Reload(f"{word} TABLESPACE", adds_rows=word == "IMPORT")
             self._rest()
         elif word in {"TRUNCATE", "EXCHANGE"}:
             yield from self._partition_moved(word)
@@ -247,7 +247,7 @@ class AlterReader:
         elif cursor.take("TABLE"):
             self.others.append(Dropped(cursor.table(self.database)))
             self._rest()
-            yield Reload("CONVERT TABLE adds rows")
+            yield Reload("CONVERT TABLE adds rows", adds_rows=True)
         else:
             yield from self._partition_moved("CONVERT")
 
@@ -257,8 +257,8 @@ class AlterReader:
         at = next((i for i, token in enumerate(rest) if token.word == "TABLE"), None)
         if at is not None:
             partner = TokenCursor(rest[at + 1 :], folds=self.cursor.folds).table(self.database)
-            self.others.append(Altered(partner, (Reload(f"{word} PARTITION adds rows"),)))
-        yield Reload(f"{word} PARTITION")
+            self.others.append(Altered(partner, (Reload(f"{word} PARTITION adds rows", adds_rows=True),)))
+        yield Reload(f"{word} PARTITION", adds_rows=word == "EXCHANGE")
 
     def _order(self) -> None:
         """Skip ORDER BY, whose list has commas too."""

@@ -126,9 +126,15 @@ class ConvertCharset:
 
 @dataclass(frozen=True)
 class Reload:
-    """An action that removes, adds or changes rows without logging them: the table must be loaded again."""
+    """An action that removes, adds or changes rows without logging them: the table must be loaded again.
+
+    Attributes:
+        reason: what did it.
+        adds_rows: a table without rows may have rows afterwards.
+    """
 
     reason: str
+    adds_rows: bool = False
 
 
 Action = (
@@ -234,7 +240,7 @@ def recovery_hint(table: TableName, why: str) -> str:
         CASCADES: "make the foreign keys RESTRICT on the server",
     }.get(why)
     reload = table.load_again
-    return f"exclude the table (tables.exclude of the source), or {first} and then {reload}" if first else reload
+    return f"{table.exclusion}, or {first} and then {reload}" if first else reload
 
 
 TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable

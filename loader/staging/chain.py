@@ -35,7 +35,7 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
@@ -238,6 +238,10 @@ class PlanChain:
     def descending_starts(self, generation: str, below: int = ENDLESS) -> Iterator[int]:
         """Yield start seqnos less than `below`, the largest first, listed page by page."""
         return IntervalStarts(self.store, self.source, generation).descending(below)
+
+    def starts_below(self, generation: str, below: int) -> tuple[int, ...]:
+        """Return the last start seqnos below a seqno, ascending and without gaps: one page of the store."""
+        return IntervalStarts(self.store, self.source, generation).page_below(below)
 
     def _newest(self, generation: str, kind: Kind, read: _Read[_Chained]) -> _Chained | None:
         """Return the newest document of a kind.

@@ -55,6 +55,15 @@ class Followed(BaseModel):
     stop_seqno: int
 
 
+class TableFilter(BaseModel):
+    """The captured tables: shell patterns over `schema.table`. Exclusions override inclusions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+
+
 class Generation(Document):
     """A run of log numbering on one server identity, with the start of its chain of plans.
 
@@ -68,9 +77,10 @@ class Generation(Document):
         known_until: the position up to which the log contains transactions of `gtids`; empty if it contains none.
         gap: why the log between the older generation and this one was not read, so that all tables must be loaded
             again; empty if nothing lies between.
+        tables: after a gap, the captured tables at the start; None in generations of older versions.
     """
 
-    LATER = ("schemas", "accepted", "known_until", "gap")
+    LATER = ("schemas", "accepted", "known_until", "gap", "tables")
 
     source: str
     name: str
@@ -84,20 +94,12 @@ class Generation(Document):
     accepted: str = ""
     known_until: str = ""
     gap: str = ""
+    tables: TableFilter | None = None
 
     @property
     def start_position(self) -> Position:
         """The first position of the chain."""
         return Position.parse(self.start)
-
-
-class TableFilter(BaseModel):
-    """The captured tables: shell patterns over `schema.table`. Exclusions override inclusions."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    include: tuple[str, ...]
-    exclude: tuple[str, ...] = ()
 
 
 def _table(value: str) -> str:
@@ -312,16 +314,19 @@ class IncompleteTable(_Entry):
 
     Attributes:
         seqno, position: transaction and place of the first missing row.
+        last_seqno: transaction of the last missing row. Rows between the two may be staged. 0 in manifests of older
+            versions, which do not have it: then any row up to the stop of the interval may be missing.
         at: the position from which the columns are unknown and must be described.
         what, why: in the words of an error, including the statement that left the columns unknown.
         hint: what to do before the table is loaded again; empty if describing its columns helps.
         skippable: the row itself cannot be staged, so it helps to skip it.
     """
 
-    LATER = ("hint", "skippable")
+    LATER = ("hint", "skippable", "last_seqno")
 
     table: str
     seqno: int
+    last_seqno: int = 0
     position: str
     at: str
     what: str
@@ -357,7 +362,7 @@ class Manifest(Document):
         given: keys of the definitions that an operator gave for the interval.
         left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
         adopted: of an initial load without files: another tool loaded the table.
-        skips: keys of the records of what operators skipped in the interval; see loader.staging.skips.
+        skips: keys of the records of what operators skipped in the interval; see loader.staging.notes.skips.
     """
 
     LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "skips")
@@ -398,6 +403,17 @@ class Manifest(Document):
     def schema_of(self, schema_id: str) -> TableSchema:
         """Return the table schema that files with this schema id were staged with."""
         return TableSchema.from_dict(self.schemas[schema_id])
+
+    def missing_until(self, entry: IncompleteTable) -> int:
+        """Return the seqno of the last row of an incomplete table that may be missing."""
+        return entry.last_seqno or self.stop_seqno
+
+    def find_incomplete(self, name: TableName, after_seqno: int, last_seqno: int) -> IncompleteTable | None:
+        """Return the entry of a table that may lack rows with `after_seqno` < seqno <= `last_seqno`."""
+        for entry in self.left_out:
+            if entry.name == name and entry.seqno <= last_seqno and after_seqno < self.missing_until(entry):
+                return entry
+        return None
 
     def with_backfills(self, filled: Mapping[TableName, Manifest]) -> Manifest:
         """Return this manifest with the backfills of tables that it had left out."""
@@ -492,5 +508,5 @@ class Published(Document):
     def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""
         needs = [(str(file.name), file.max_seqno) for file in manifest.files if file.rows]
-        needs += [(one.table, one.seqno) for one in manifest.left_out]
+        needs += [(one.table, manifest.missing_until(one)) for one in manifest.left_out]
         return {name for name, seqno in needs if seqno > self.behind.get(name, seqno)}

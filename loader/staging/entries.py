@@ -9,7 +9,7 @@ class SkippedRows(BaseModel):
     """The rows of a transaction that an operator skips: all rows, or those of one table.
 
     Attributes:
-        key: of the record in the store; see loader.staging.skips.
+        key: of the record in the store; see loader.staging.notes.skips.
         place: where the transaction begins, `binlog.000054:123`; empty if only its GTID is known in this log.
         gtid: of the transaction; empty if its place identifies it.
         table: `schema.table`; empty for the whole transaction.

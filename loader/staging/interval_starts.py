@@ -35,11 +35,11 @@ class IntervalStarts:
 
     def descending(self, below: int = ENDLESS) -> Iterator[int]:
         """Yield start seqnos less than `below`, the largest first."""
-        while page := self._page_below(below):
+        while page := self.page_below(below):
             yield from reversed(page)
             below = page[0]
 
-    def _page_below(self, below: int) -> tuple[int, ...]:
+    def page_below(self, below: int) -> tuple[int, ...]:
         """Return the last start seqnos below a seqno, without gaps; empty if there are none."""
         last: tuple[int, ...] = ()  # the furthest full page; no start is in [high, below)
         high, span, halved = below, _SPAN, True

@@ -12,7 +12,7 @@
 <source>/refused/<schema>/<table>.json
 <source>/paused/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
-<source>/skips/...                                                 see loader.staging.skips
+<source>/skips/...                                                 see loader.staging.notes.skips
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
@@ -15,9 +15,10 @@ from loader.model.table import TableName, TableSchema
 from loader.source.schemas import read_schemas
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-from loader.verify.expressions import Row, canonical_rows, in_warehouse, on_server
+from loader.verify.comparands import Comparand, comparands_of, comparisons
+from loader.verify.expressions import Row, canonical_rows
 from loader.verify.spec import CompareResult, CompareSpec, TableComparison
-from loader.verify.warehouse_rows import source_columns
+from loader.verify.warehouse_rows import compared_columns
 
 _SAMPLES = 5
 
@@ -37,8 +38,10 @@ def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
 
 
 def _compare_table(warehouse: Warehouse, server: ServerAddress, schema: TableSchema) -> TableComparison:
-    theirs = Counter(canonical_rows(schema.columns, _server_rows(server, schema)))
-    ours = Counter(canonical_rows(schema.columns, _warehouse_rows(warehouse, schema)))
+    layout = Layout(schema, warehouse.rule(schema.name))
+    compared = comparands_of(schema, layout.rule.on_misfit)
+    theirs = Counter(canonical_rows(comparisons(compared), _server_rows(server, schema.name, compared)))
+    ours = Counter(canonical_rows(comparisons(compared), _warehouse_rows(warehouse, layout, compared)))
     missing, extra = theirs - ours, ours - theirs
     samples = [f"only on the server: {row}" for row in list(missing)[:_SAMPLES]]
     samples += [f"only in the warehouse: {row}" for row in list(extra)[:_SAMPLES]]
@@ -51,17 +54,16 @@ def _compare_table(warehouse: Warehouse, server: ServerAddress, schema: TableSch
     )
 
 
-def _server_rows(server: ServerAddress, schema: TableSchema) -> Iterator[Row]:
-    expressions = ", ".join(on_server(column) for column in schema.columns)
-    table = f"{identifier(schema.name.schema)}.{identifier(schema.name.table)}"
+def _server_rows(server: ServerAddress, name: TableName, compared: Sequence[Comparand]) -> Iterator[Row]:
+    expressions = ", ".join(one.server for one in compared)
+    table = f"{identifier(name.schema)}.{identifier(name.table)}"
     with connected(server) as connection, connection.cursor(SSCursor) as cursor:
         cursor.execute(f"SELECT {expressions} FROM {table}")
         yield from cursor.fetchall_unbuffered()
 
 
-def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
-    layout = Layout(schema, warehouse.rule(schema.name))
-    frame = warehouse.session.table(warehouse.name(schema.name)).select(*source_columns(layout))
-    texts = frame.selectExpr(*(f"{in_warehouse(column)} as c{n}" for n, column in enumerate(schema.columns)))
+def _warehouse_rows(warehouse: Warehouse, layout: Layout, compared: Sequence[Comparand]) -> Iterator[Row]:
+    frame = warehouse.session.table(warehouse.name(layout.schema.name)).select(*compared_columns(layout))
+    texts = frame.selectExpr(*(f"{one.warehouse} as c{n}" for n, one in enumerate(compared)))
     columns = texts.toArrow().to_pydict().values()
     yield from zip(*columns, strict=True)

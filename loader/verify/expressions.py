@@ -37,9 +37,9 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def canonical_rows(columns: tuple[Column, ...], rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
+def canonical_rows(comparisons: Iterable[Comparison], rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
     """Yield rows as texts in the form that is equal on both sides, also from the bytes and numbers of a server."""
-    ways = [(n, comparison_of(column)) for n, column in enumerate(columns)]
+    ways = list(enumerate(comparisons))
     numbers = [(n, way is Comparison.SINGLE) for n, way in ways if way in {Comparison.SINGLE, Comparison.DOUBLE}]
     vectors = [n for n, way in ways if way is Comparison.VECTOR]
     for row in rows:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import secrets
 
-from loader.model.table import Column, TableSchema
-from loader.verify.row_hashes import hashed_columns, server_hash, warehouse_hash
+from loader.model.table import TableSchema
+from loader.verify.comparands import key_comparands
+from loader.verify.row_hashes import hashed_values, server_hash, warehouse_hash
 from loader.verify.spec import KeySample
 
 SAMPLE_ROWS = 100_000
@@ -25,20 +26,16 @@ def choose_sample(schema: TableSchema, rows: int) -> KeySample | None:
         rows: estimated rows of the table.
     """
     parts = rows // SAMPLE_ROWS
-    if parts < 2 or not schema.key or hashed_columns(_key(schema))[1]:
+    if parts < 2 or not schema.key or hashed_values(key_comparands(schema))[1]:
         return None
     return KeySample(parts=parts, part=secrets.randbelow(parts))
 
 
 def server_condition(sample: KeySample | None, schema: TableSchema) -> str:
     """Return the MySQL condition for the rows of a sample."""
-    return f"{server_hash(_key(schema))} % {sample.parts} = {sample.part}" if sample else "TRUE"
+    return f"{server_hash(key_comparands(schema))} % {sample.parts} = {sample.part}" if sample else "TRUE"
 
 
 def warehouse_condition(sample: KeySample | None, schema: TableSchema) -> str:
     """Return the Spark condition for the rows of a sample."""
-    return f"{warehouse_hash(_key(schema))} % {sample.parts} = {sample.part}" if sample else "TRUE"
-
-
-def _key(schema: TableSchema) -> list[Column]:
-    return [schema.column(name) for name in schema.key]
+    return f"{warehouse_hash(key_comparands(schema))} % {sample.parts} = {sample.part}" if sample else "TRUE"

@@ -12,10 +12,9 @@ import hashlib
 import struct
 from collections.abc import Sequence
 
-from loader.model.table import Column
-from loader.types.catalogue import type_of
-from loader.types.column_type import Comparison, Form
-from loader.verify.expressions import comparison_of, in_warehouse, on_server, quoted
+from loader.types.column_type import Comparison
+from loader.verify.comparands import Comparand
+from loader.verify.expressions import quoted
 
 NULL = "-"
 """In the place of the digest of a NULL."""
@@ -26,52 +25,52 @@ _BITS = {
 }
 
 
-def hashed_columns(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """Return the columns that are hashed as texts, and those that are hashed as bits. Vectors are in neither."""
-    texts = [column for column in columns if comparison_of(column) is Comparison.TEXT]
-    return texts, [column for column in columns if comparison_of(column) in _BITS]
+def hashed_values(compared: Sequence[Comparand]) -> tuple[list[Comparand], list[Comparand]]:
+    """Return the values that are hashed as texts, and those that are hashed as bits. Vectors are in neither."""
+    texts = [one for one in compared if one.comparison is Comparison.TEXT]
+    return texts, [one for one in compared if one.comparison in _BITS]
 
 
-def server_digests(columns: Sequence[Column]) -> str:
-    """Return the MySQL expression for the digests of these text columns, one after the other."""
-    parts = ", ".join(f"COALESCE(SHA2({on_server(column)}, 256), '{NULL}')" for column in columns)
+def server_digests(texts: Sequence[Comparand]) -> str:
+    """Return the MySQL expression for the digests of these texts, one after the other."""
+    parts = ", ".join(f"COALESCE(SHA2({one.server}, 256), '{NULL}')" for one in texts)
     return f"CONCAT({parts})" if parts else "''"
 
 
-def server_hash(columns: Sequence[Column]) -> str:
-    """Return the MySQL expression for the hash of a row of text columns."""
-    return f"CAST(CONV(LEFT(SHA2({server_digests(columns)}, 256), {_DIGITS}), 16, 10) AS UNSIGNED)"
+def server_hash(texts: Sequence[Comparand]) -> str:
+    """Return the MySQL expression for the hash of a row of texts."""
+    return f"CAST(CONV(LEFT(SHA2({server_digests(texts)}, 256), {_DIGITS}), 16, 10) AS UNSIGNED)"
 
 
-def row_hash(digests: str, numbers: Sequence[float | None], columns: Sequence[Column]) -> int:
+def row_hash(digests: str, numbers: Sequence[float | None], hashed: Sequence[Comparand]) -> int:
     """Return the hash of a row on the server, from the digests of its texts and from its numbers."""
-    bits = "".join(_bits_digest(number, column) for number, column in zip(numbers, columns, strict=True))
+    bits = "".join(_bits_digest(number, one) for number, one in zip(numbers, hashed, strict=True))
     return int(hashlib.sha256((digests + bits).encode()).hexdigest()[:_DIGITS], 16)
 
 
-def _bits_digest(number: float | None, column: Column) -> str:
+def _bits_digest(number: float | None, compared: Comparand) -> str:
     if number is None:
         return NULL
-    _, _, kind, integer = _BITS[comparison_of(column)]
+    _, _, kind, integer = _BITS[compared.comparison]
     (bits,) = struct.unpack(f"<{integer}", struct.pack(f"<{kind}", number))
     return hashlib.sha256(str(bits).encode()).hexdigest()
 
 
-def warehouse_hash(columns: Sequence[Column]) -> str:
+def warehouse_hash(compared: Sequence[Comparand]) -> str:
     """Return the Spark expression for the hash of a row."""
-    texts, numbers = hashed_columns(columns)
-    parts = [f"coalesce(sha2(cast({_hashed(column)} as binary), 256), '{NULL}')" for column in texts]
-    parts += [_warehouse_bits(column) for column in numbers]
+    texts, numbers = hashed_values(compared)
+    parts = [f"coalesce(sha2(cast({_hashed(one)} as binary), 256), '{NULL}')" for one in texts]
+    parts += [_warehouse_bits(one) for one in numbers]
     digests = f"concat({', '.join(parts)})" if parts else "''"
     return f"cast(conv(left(sha2(cast({digests} as binary), 256), {_DIGITS}), 16, 10) as bigint)"
 
 
-def _hashed(column: Column) -> str:
-    return quoted(column.name) if type_of(column).form is Form.HEX else in_warehouse(column)
+def _hashed(text: Comparand) -> str:
+    return quoted(text.name) if text.is_binary else text.warehouse
 
 
-def _warehouse_bits(column: Column) -> str:
-    kind, function, _, _ = _BITS[comparison_of(column)]
-    name = quoted(column.name)
+def _warehouse_bits(number: Comparand) -> str:
+    kind, function, _, _ = _BITS[number.comparison]
+    name = quoted(number.name)
     bits = f"java_method('java.lang.{kind}', '{function}', {name})"
     return f"if({name} is null, '{NULL}', sha2(cast({bits} as binary), 256))"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from pymysql.connections import Connection
@@ -13,21 +13,27 @@ from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.source.schemas import quote_name
 from loader.source.server_facts import query
-from loader.verify.expressions import Row, canonical_rows, on_server
+from loader.verify.comparands import Comparand, OnMisfit, comparands_of, comparisons
+from loader.verify.expressions import Row, canonical_rows
 from loader.verify.key_sample import server_condition
-from loader.verify.row_hashes import hashed_columns, row_hash, server_digests, server_hash
+from loader.verify.row_hashes import hashed_values, row_hash, server_digests, server_hash
 from loader.verify.spec import KeySample, Sums, TableSums
 
 
 def server_sums(
-    connection: Connection[Any], schema: TableSchema, buckets: int, sample: KeySample | None = None
+    connection: Connection[Any],
+    schema: TableSchema,
+    buckets: int,
+    sample: KeySample | None = None,
+    on_misfit: OnMisfit = "error",
 ) -> Sums:
     """Return number and sum of hashes of the rows in each bucket, of all rows or of a sample.
 
     Raises:
         MySQLError: from the driver, for example if the table was altered after the snapshot.
     """
-    texts, numbers = hashed_columns(schema.columns)
+    compared = comparands_of(schema, on_misfit)
+    texts, numbers = hashed_values(compared)
     if not numbers:
         sampled = server_condition(sample, schema)
         statement = sql("verify/sums").format(
@@ -37,7 +43,7 @@ def server_sums(
             cursor.execute(statement)
             return {int(bucket): (int(count), int(total)) for bucket, count, total in cursor.fetchall()}
     found: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for hashed, _ in _hashed(connection, schema, (), sample):
+    for hashed, _ in _hashed(connection, schema, compared, (), sample):
         count, total = found[hashed % buckets]
         found[hashed % buckets] = count + 1, total + hashed
     return dict(found)
@@ -51,18 +57,22 @@ def count_rows(connection: Connection[Any], schema: TableSchema) -> int:
 
 def server_rows(connection: Connection[Any], table: TableSums, wanted: Collection[int]) -> Iterator[Row]:
     """Yield the canonical texts of the rows in the wanted buckets."""
-    schema, buckets = table.table_schema, table.buckets
-    texts = [on_server(column) for column in schema.columns]
-    rows = (row for hashed, row in _hashed(connection, schema, texts, table.sample) if hashed % buckets in wanted)
-    yield from canonical_rows(schema.columns, rows)
+    compared, texts = table.compared_values, [one.server for one in table.compared_values]
+    found = _hashed(connection, table.table_schema, compared, texts, table.sample)
+    rows = (row for hashed, row in found if hashed % table.buckets in wanted)
+    yield from canonical_rows(comparisons(compared), rows)
 
 
 def _hashed(
-    connection: Connection[Any], schema: TableSchema, more: Collection[str], sample: KeySample | None
+    connection: Connection[Any],
+    schema: TableSchema,
+    compared: Sequence[Comparand],
+    more: Collection[str],
+    sample: KeySample | None,
 ) -> Iterator[tuple[int, Row]]:
     """Yield the hash of each row, or of each row of a sample, and the values of more expressions."""
-    texts, numbers = hashed_columns(schema.columns)
-    expressions = ", ".join([server_digests(texts), *map(on_server, numbers), *more])
+    texts, numbers = hashed_values(compared)
+    expressions = ", ".join([server_digests(texts), *(one.server for one in numbers), *more])
     last = 1 + len(numbers)
     with connection.cursor(SSCursor) as cursor:
         cursor.execute(f"SELECT {expressions} FROM {_table(schema)} WHERE {server_condition(sample, schema)}")

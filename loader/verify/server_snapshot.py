@@ -19,6 +19,7 @@ from pymysql.err import MySQLError
 from loader.errors import RetryableError
 from loader.initial_load.definition_check import lock_definition
 from loader.initial_load.server.consistent_snapshot import open_snapshot, read_status
+from loader.materialise.rules import TableRule, rule_of
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.digest import definition_digest
@@ -67,6 +68,7 @@ class ServerSnapshot:
         reading: in the transaction.
         states: of the tables, before the transaction.
         position: of the transaction in the log.
+        rules: of the warehouse tables. They decide what the warehouse has for invalid dates.
     """
 
     def __init__(
@@ -75,10 +77,12 @@ class ServerSnapshot:
         reading: Connection[Any],
         states: dict[TableName, TableState],
         position: Position,
+        rules: Sequence[TableRule],
     ) -> None:
         self._asking = asking
         self._reading = reading
         self._states = states
+        self._rules = rules
         self.position = position
 
     @property
@@ -99,9 +103,17 @@ class ServerSnapshot:
             size = read_size(self._asking, table).rows
             sample = choose_sample(schema, size) if sampled else None
             buckets = max(1, min(_MOST_BUCKETS, size // (sample.parts if sample else 1) // _BUCKET_ROWS))
-            sums = server_sums(self._reading, schema, buckets, sample)
+            on_misfit = rule_of(self._rules, table).on_misfit
+            sums = server_sums(self._reading, schema, buckets, sample, on_misfit)
             rows = count_rows(self._reading, schema) if sample else sum(count for count, _ in sums.values())
-            return TableSums(definition=schema.as_dict(), rows=rows, sample=sample, buckets=buckets, sums=sums)
+            return TableSums(
+                definition=schema.as_dict(),
+                on_misfit=on_misfit,
+                rows=rows,
+                sample=sample,
+                buckets=buckets,
+                sums=sums,
+            )
 
     def rows(self, table: TableSums, wanted: Collection[int]) -> Counter[Row]:
         """Return the canonical texts of the rows in the wanted buckets.
@@ -133,7 +145,9 @@ class ServerSnapshot:
 
 
 @contextmanager
-def server_snapshot(address: ServerAddress, tables: Sequence[TableName]) -> Iterator[ServerSnapshot]:
+def server_snapshot(
+    address: ServerAddress, tables: Sequence[TableName], rules: Sequence[TableRule] = ()
+) -> Iterator[ServerSnapshot]:
     """Open a consistent snapshot of tables at a position of the log.
 
     Raises:
@@ -145,7 +159,7 @@ def server_snapshot(address: ServerAddress, tables: Sequence[TableName]) -> Iter
             query(connection, _KEEP_IDLE)
         _leave_log(reading)
         states = {table: _read_state(asking, table) for table in tables}
-        yield ServerSnapshot(asking, reading, states, open_snapshot(reading))
+        yield ServerSnapshot(asking, reading, states, open_snapshot(reading), rules)
 
 
 def _leave_log(connection: Connection[Any]) -> None:

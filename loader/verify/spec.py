@@ -10,6 +10,7 @@ from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableSchema
 from loader.transport.server.address import ServerAddress
+from loader.verify.comparands import Comparand, OnMisfit, comparands_of
 
 
 class CompareSpec(BaseModel):
@@ -66,6 +67,7 @@ class TableSums(BaseModel):
 
     Attributes:
         definition: as `TableSchema.as_dict()`.
+        on_misfit: what the table's rule does with invalid dates.
         rows: the number of its rows.
         sample: the rows that are summed; None for all.
         buckets: the number of buckets.
@@ -75,6 +77,7 @@ class TableSums(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     definition: dict[str, Any]
+    on_misfit: OnMisfit = "error"
     rows: int
     sample: KeySample | None = None
     buckets: int
@@ -84,6 +87,11 @@ class TableSums(BaseModel):
     def table_schema(self) -> TableSchema:
         """The definition."""
         return TableSchema.from_dict(self.definition)
+
+    @property
+    def compared_values(self) -> tuple[Comparand, ...]:
+        """The values that are compared of each row."""
+        return comparands_of(self.table_schema, self.on_misfit)
 
     @property
     def compared(self) -> int:

@@ -31,10 +31,10 @@ def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableD
         snapshot = find_snapshot(warehouse, schema.name, spec.seqno, spec.applied.get(str(schema.name), 0))
         kept = snapshot_rows(warehouse, schema, snapshot)
         rows = sampled_rows(kept, table)
-        found = warehouse_sums(rows, schema, table.buckets)
+        found = warehouse_sums(rows, table)
         buckets = differing_buckets(table.sums, found)
         sampled = set(buckets[:SAMPLED_BUCKETS])
-        samples = tuple(warehouse_rows(rows, schema, table.buckets, sampled)) if sampled else ()
+        samples = tuple(warehouse_rows(rows, table, sampled)) if sampled else ()
         compared = sum(count for count, _ in found.values())
         number = kept.count() if table.sample else compared
     except Exception as error:  # one table must not stop the others

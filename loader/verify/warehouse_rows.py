@@ -12,7 +12,8 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
 from loader.model.table import TableSchema
-from loader.verify.expressions import Row, canonical_rows, in_warehouse
+from loader.verify.comparands import comparands_of, comparisons
+from loader.verify.expressions import Row, canonical_rows
 from loader.verify.key_sample import warehouse_condition
 from loader.verify.row_hashes import warehouse_hash
 from loader.verify.spec import Sums, TableSums
@@ -23,13 +24,15 @@ def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int) -> D
     rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)} VERSION AS OF {snapshot}")
     rule = warehouse.rule(schema.name)
     kept = rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
-    return kept.select(*source_columns(Layout(schema, rule)))
+    return kept.select(*compared_columns(Layout(schema, rule)))
 
 
-def source_columns(layout: Layout) -> list[Expression]:
-    """Return the columns of the source in a table of the warehouse, by the source's names."""
-    names = (column.name for column in layout.schema.columns)
-    return [sf.col(identifier(layout.name(name))).alias(name) for name in names]
+def compared_columns(layout: Layout) -> list[Expression]:
+    """Return the columns of a table of the warehouse that are compared, by the names of their comparands."""
+    return [
+        sf.col(identifier(layout.name(one.source) + ("__text" if one.is_misfit_text else ""))).alias(one.name)
+        for one in comparands_of(layout.schema, layout.rule.on_misfit)
+    ]
 
 
 def sampled_rows(rows: DataFrame, table: TableSums) -> DataFrame:
@@ -37,18 +40,19 @@ def sampled_rows(rows: DataFrame, table: TableSums) -> DataFrame:
     return rows.where(warehouse_condition(table.sample, table.table_schema))
 
 
-def warehouse_sums(rows: DataFrame, schema: TableSchema, buckets: int) -> Sums:
+def warehouse_sums(rows: DataFrame, table: TableSums) -> Sums:
     """Return number and sum of hashes of the rows in each bucket."""
-    hashed = rows.selectExpr(f"{warehouse_hash(schema.columns)} as hash")
-    summed = hashed.groupBy((sf.col("hash") % buckets).alias("bucket")).agg(
+    hashed = rows.selectExpr(f"{warehouse_hash(table.compared_values)} as hash")
+    summed = hashed.groupBy((sf.col("hash") % table.buckets).alias("bucket")).agg(
         sf.count("*").alias("amount"), sf.sum(sf.col("hash").cast("decimal(38,0)")).alias("total")
     )
     return {int(row.bucket): (int(row.amount), int(row.total)) for row in summed.collect()}
 
 
-def warehouse_rows(rows: DataFrame, schema: TableSchema, buckets: int, wanted: Collection[int]) -> Iterator[Row]:
+def warehouse_rows(rows: DataFrame, table: TableSums, wanted: Collection[int]) -> Iterator[Row]:
     """Yield the canonical texts of the rows in the wanted buckets."""
-    within = rows.where(sf.expr(f"{warehouse_hash(schema.columns)} % {buckets}").isin(sorted(wanted)))
-    texts = [f"{in_warehouse(column)} as c{place}" for place, column in enumerate(schema.columns)]
+    compared = table.compared_values
+    within = rows.where(sf.expr(f"{warehouse_hash(compared)} % {table.buckets}").isin(sorted(wanted)))
+    texts = [f"{one.warehouse} as c{place}" for place, one in enumerate(compared)]
     found = within.selectExpr(*texts).toArrow().to_pydict().values()
-    yield from canonical_rows(schema.columns, zip(*found, strict=True))
+    yield from canonical_rows(comparisons(compared), zip(*found, strict=True))

@@ -11,7 +11,16 @@ _END = re.compile(r"; | \(|, or |, then |: |, and |\. |, which |$")
 
 
 def commands(error: dict[str, Any]) -> list[str]:
-    """Return the `loader` commands in the hint of an error that can be run as they are, in their order."""
+    """Return the `loader` commands in the hint of an error that bring its table to what the server has, in their order."""
+    return [line for line in _lines(error) if not line.startswith("loader skip")]
+
+
+def lines_with(beginning: str, error: dict[str, Any]) -> list[str]:
+    """Return the commands in the hint of an error that begin with these words."""
+    return [line for line in _lines(error) if line.startswith(beginning)]
+
+
+def _lines(error: dict[str, Any]) -> list[str]:
     hint = str(error["hint"])
     found = []
     for start in re.finditer(r"(?<![\w/-])loader (?=[a-z-]+)", hint):
@@ -25,7 +34,9 @@ def commands(error: dict[str, Any]) -> list[str]:
 
 def _runnable(line: str) -> bool:
     """Whether a line is a whole command: one that the program has, without words that a person must fill in."""
-    known = r"loader (--json )?(initial-load|release|extract|materialise|run|replay|maintain|purge|position|schema)\b"
+    known = (
+        r"loader (--json )?(initial-load|release|extract|materialise|run|replay|maintain|purge|position|schema|skip)\b"
+    )
     return bool(re.match(known, line)) and not re.search(r"\b(FILE|POS|NAME|INTERVAL|SCHEMA\.TABLE)\b", line)
 
 

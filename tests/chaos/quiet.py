@@ -10,6 +10,7 @@ from tests.chaos.command import Command, Ended
 from tests.chaos.compare import differences
 from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded, named_tables
 from tests.chaos.refusals import is_known
+from tests.chaos.row_skips import is_chosen, skip_rows
 from tests.chaos.source import Session
 
 _ATTEMPTS = 8
@@ -97,7 +98,7 @@ class QuietPoint:
 
     def _cure(self, ended: Ended) -> None:
         """Run the commands that the errors of a run print, exactly as they are printed; each once."""
-        run = set[str]()
+        run, skipped = set[str](), set[str | None]()
         for error in ended.errors:
             found = commands(error)
             again = [one for one in found if "initial-load" in one]
@@ -107,6 +108,11 @@ class QuietPoint:
                 continue
             if not found and not asks_to_run_again(error):
                 raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
+            if is_chosen(error) and error["where"].get("table") not in skipped:
+                skipped.add(error["where"].get("table"))
+                if why := skip_rows(self._command, error, self._say):
+                    raise Failure(f"a cure that does not work: {why}", *concerned(error))
+                continue
             for line in (one for one in again[:1] or found if one not in run):
                 run.add(line)
                 done = self._command.shell(line)
@@ -114,9 +120,17 @@ class QuietPoint:
                 if must_be_excluded(done.stderr):
                     self._exclude(named_tables(line))
                 if is_gone(done.stderr) and not set(concerned(error)[0]) & set(self._reader.tables()):
-                    continue  # the next run reads how it was dropped or renamed
+                    self._run_past(error)
+                    continue
                 if done.code in {1, 2} or "Traceback (most recent call last)" in done.stderr:
                     raise Failure(f"a cure that does not work: {line}\n{shown(done)}", *concerned(error))
+
+    def _run_past(self, error: dict[str, Any]) -> None:
+        """Let a run read how a table was dropped or renamed. Exclude the table if the run does not get past its error."""
+        ended = self._command.run("run")
+        self.judge(ended)
+        if _fact(error) in _facts(ended):
+            self._exclude(concerned(error)[0])
 
     def _exclude(self, tables: Sequence[str]) -> None:
         self._command.excluded += tables
@@ -124,7 +138,11 @@ class QuietPoint:
 
 
 def _facts(ended: Ended) -> list[tuple[Any, Any]]:
-    return [(one["what"], one["where"]) for one in ended.errors]
+    return [_fact(one) for one in ended.errors]
+
+
+def _fact(error: dict[str, Any]) -> tuple[Any, Any]:
+    return error["what"], error["where"]
 
 
 def concerned(error: dict[str, Any]) -> tuple[list[str], str]:

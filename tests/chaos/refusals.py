@@ -7,6 +7,7 @@ from typing import Any
 
 REASONS = [
     r"^what ALTER TABLE did to rows is not in the log",
+    r"^a statement gave rows to (the )?table",
     r"^a column was altered so that the server .*, and the log does not have these rows",
     r"^the column's type would have to change from .* which the warehouse cannot follow",
     r"^the value that a new column has in all rows does not fit its type",

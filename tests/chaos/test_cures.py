@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.cures import commands
+from tests.chaos.cures import commands, lines_with
+from tests.chaos.row_skips import is_chosen
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,15 @@ from tests.chaos.cures import commands
 )  # fmt: skip
 def test_commands_are_found_in_hints(hint: str, expected: list[str]) -> None:
     assert commands({"hint": hint}) == expected
+
+
+def test_skips_are_followed_for_some_positions_only() -> None:
+    skip = "loader skip b.000001:45 --table c0.t --reason TEXT"
+    hint = (
+        f"loader initial-load --table c0.t --again; or let it lack its rows: {skip}; then: loader extract --interval 4"
+    )
+    error = {"hint": hint, "where": {"position": "b.000001:45"}}
+    assert commands(error) == ["loader initial-load --table c0.t --again", "loader extract --interval 4"]
+    assert lines_with("loader skip", error) == [skip]
+    assert [is_chosen(error | {"where": {"position": f"b.000001:{end}"}}) for end in (45, 46)] == [True, False]
+    assert not is_chosen(error | {"hint": "loader initial-load --table c0.t --again"})

@@ -33,7 +33,7 @@ from loader.staging.documents import (
     TableFilter,
 )
 from loader.staging.layout import load_folder, part_key
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from loader.store.registry import open_store
 
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")

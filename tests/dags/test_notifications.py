@@ -21,7 +21,7 @@ from loader.error_page import ErrorLinks
 from loader.errors import DataError, RetryableError
 from loader.pipeline import Statement
 from loader.source.retention import RunwayTooShort
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 from tests.dags.conftest import Site, Task
 from tests.dags.notifiers import FileNotifier
 from tests.dags.operators import publish

@@ -23,7 +23,7 @@ from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, chain_of, table_schema
 from loader.staging.documents import IncompleteTable
-from loader.staging.skips import RowCounts, SkipRecord, Skips
+from loader.staging.notes.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 from tests.support.airflow_waits import TaskWaits

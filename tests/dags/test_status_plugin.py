@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from loader.errors import DataError
 from loader.page.site import BUTTON_HEADERS
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from tests.unit.page.reading import Element, read_page
 from tests.unit.pipeline.site import Site, shop
 from tests.unit.pipeline.test_gauges import samples

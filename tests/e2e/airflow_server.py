@@ -21,11 +21,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from infra.postgres import sqlalchemy_uri
+from tests.e2e.airflow_log import work_of
+from tests.support.airflow_version import AIRFLOW
 
 _ROOT = Path(__file__).resolve().parents[2]
 DELTA = "shop.delta"
 LOAD = "shop.initial_load"
-PARTS = ("api-server", "scheduler", "dag-processor")
+# Before 3.3, a task that waits for a person waits in the triggerer.
+PARTS = ("api-server", "scheduler", "dag-processor", *(() if AIRFLOW >= (3, 3) else ("triggerer",)))
 Found = TypeVar("Found")
 
 
@@ -210,11 +213,7 @@ class Airflow:
 
     def log(self, dag: str, run: str, task: str, attempt: int | None = None) -> list[str]:
         """The lines of the log of a task's last try, or of another one, without what Airflow logs around its work."""
-        entries = self._entries(dag, run, task, attempt)
-        assert not [entry for entry in entries if entry.get("error_detail")], "there is a traceback in the log"
-        events = [str(entry["event"]) for entry in entries]
-        last = max(index for index, event in enumerate(events) if event == "::group::Post Execute")
-        return [event for event in events[:last] if not event.startswith("::")]
+        return work_of(self._entries(dag, run, task, attempt))
 
     def error(self, dag: str, run: str, task: str, what: str) -> list[str]:
         """The lines of the error that the log of a failed task ends with: what failed, what to do, where to read on."""

@@ -13,6 +13,7 @@ from loader.airflow.actions.repair_form import check_form
 from tests.e2e.airflow_server import Airflow, running
 from tests.e2e.browser import browsing
 from tests.e2e.dag_form import Form
+from tests.support.airflow_version import AIRFLOW
 
 pytestmark = [pytest.mark.e2e]
 
@@ -72,7 +73,8 @@ def test_a_field_that_is_typed_in_and_cleared_is_empty(form: Callable[[str], For
     replay.type_and_clear("logpos", "123")
     replay.type_and_clear("tables", "shop.*")
     found = replay.trigger()
-    assert (found["logpos"], found["tables"] or []) == (None, [])
+    cleared = None if AIRFLOW >= (3, 2) else 4  # 3.1 turns an empty number into the smallest one
+    assert (found["logpos"], found["tables"] or []) == (cleared, [])
 
 
 _TEXTS = ("position", "accept", "definition", "place", "reason", "transaction")

@@ -48,7 +48,7 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
     found = Airflow(empty.home / "airflow", empty.config)
     found.add_dag_file(DAG_FILE)
     found.prepare()
-    with running(found, *PARTS, "triggerer"):
+    with running(found, *dict.fromkeys((*PARTS, "triggerer"))):
         found.wait_until_known(REPORT)
         found.unpause(REPORT)
         found.add_connection("shop_db", conn_type="binlog_source", password=_PASSWORD)

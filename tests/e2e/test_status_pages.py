@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.error
@@ -15,18 +16,21 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from infra.servers import Server
 from loader.cli.demo.shop import TABLES
 from loader.errors import DataError
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.page import figures
 from loader.page.addresses import interval_address
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from loader.transport.server.connection import connected
 from tests.e2e.airflow_server import Airflow, running, until
 from tests.e2e.browser import browsing
 from tests.e2e.changes import changes
 from tests.e2e.loaded import Loaded
+from tests.integration.initial_load.source_server import SourceServer
+from tests.integration.initial_load.test_load_status import Loading
 from tests.unit.page.reading import Element, read_page
 from tests.unit.page.test_html import EVIL
 from tests.unit.pipeline.site import Site, shop
@@ -120,6 +124,31 @@ def test_a_link_of_a_task_shows_its_interval(url: str) -> None:
         page.goto(f"{url}{interval_address('shop', 'binlog.000001:4')}")
         expect(page.locator(":target")).to_have_text("binlog.000001:4")
         expect(page.locator(":target")).to_be_in_viewport()
+
+
+def test_a_running_load_on_the_page_of_its_source(mysql_server: Server, tmp_path: Path) -> None:
+    source = SourceServer(mysql_server)
+    loading = Loading(source, tmp_path)
+    loading.read(0)
+    loading.read(1)
+    loading.command("status")
+    with served(tmp_path / "loader.toml") as url, browsing(url) as page, silent(page):
+        page.goto(f"{url}source?name=shop")
+        row = page.get_by_role("table", name="Initial loads").get_by_role("row").nth(1)
+        shown = [
+            f"{source.schema}.orders",
+            "2 of 4",
+            "2 of 4",
+            "6",
+            re.compile("^[0-9]+ bytes$"),
+            re.compile("^[0-9]+$"),
+        ]
+        expect(row.locator("th, td")).to_have_text([*shown, re.compile("ago$"), re.compile("^about ")])
+        expect(row.get_by_role("progressbar", name="2 of 4 chunks")).to_have_js_property("position", 0.5)
+        assert page.get_by_role("columnheader", name="rows/s").is_visible()
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    source.drop()
 
 
 def test_hostile_text_runs_nothing(url: str) -> None:

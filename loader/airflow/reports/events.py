@@ -13,7 +13,7 @@ from loader.error_page import ErrorLinks
 from loader.errors import LoaderError
 from loader.pipeline import SourceLag, Statement
 from loader.spark.job import rebuild
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 from loader.visible_text import continued, visible
 
 Kind = Literal["failure", "quarantine", "schema_change", "lag", "runway", "more"]

@@ -14,8 +14,8 @@ from loader.errors import UnsupportedError
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import IncompleteTable, Manifest, Plan, TableFilter
+from loader.staging.notes.skips import Skips, find_skips, named_skips
 from loader.staging.schemas import GivenSchema, SchemaStore
-from loader.staging.skips import Skips, find_skips, named_skips
 
 Attempt = Callable[[Plan, tuple[str, ...]], Manifest]
 """Extracts a plan with the given definitions, named by their keys."""

@@ -23,11 +23,12 @@ def find_incomplete_tables(
     return {name: _of(plan, file, name, one, one.alone and not prepared) for name, one in unread.items()}
 
 
-def first_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:
-    """Return the first entry of each table by seqno and position, sorted by table name."""
+def one_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:
+    """Return one entry per table, from its first missing row to its last one, sorted by table name."""
     by_table: dict[str, IncompleteTable] = {}
     for one in sorted(found, key=lambda one: (one.table, one.seqno, Position.parse(one.position))):
-        by_table.setdefault(one.table, one)
+        first = by_table.setdefault(one.table, one)
+        by_table[one.table] = first.model_copy(update={"last_seqno": max(first.last_seqno, one.last_seqno)})
     return tuple(by_table.values())
 
 
@@ -37,6 +38,7 @@ def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow, skippable: 
     return IncompleteTable(
         table=str(name),
         seqno=unread.seqno,
+        last_seqno=unread.last_seqno,
         position=f"{file}:{unread.event}",
         at=unread.at or _inside(plan, unread.seqno),
         what=error.what,

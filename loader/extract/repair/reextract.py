@@ -80,6 +80,8 @@ def _of_files(staged: Manifest, again: Manifest) -> Iterator[Difference]:
 def _of_the_rest(staged: Manifest, again: Manifest) -> Iterator[Difference]:
     for name in _BESIDE_FILES:
         before, after = getattr(staged, name), getattr(again, name)
+        if name == "left_out" and not any(one.last_seqno for one in staged.left_out):  # of an older version
+            after = tuple(one.model_copy(update={"last_seqno": 0}) for one in again.left_out)
         if before != after:
             yield Difference(name=name, what="different", why=f"{before} became {after}")
 

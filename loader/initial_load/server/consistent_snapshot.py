@@ -75,6 +75,6 @@ def check_engine(connection: Connection[Any], table: TableName) -> None:
         raise UnsupportedError(
             f"a table of engine {engine} without a primary key is not supported",
             why="only InnoDB can read it as of one position of the log",
-            hint="add a primary key, or exclude the table (tables.exclude of the source)",
+            hint=f"add a primary key, or {table.exclusion}",
             table=table,
         )

@@ -295,7 +295,11 @@ class TableMetadata:
 
         It is 0 if the snapshot of the load has expired.
         """
-        summaries = (snapshot.summary for snapshot in self.ancestry(self.head))
+        return self.loaded_until(self.head)
+
+    def loaded_until(self, snapshot: int | None) -> int:
+        """Return the seqno up to which the load of a snapshot may include later changes; see `exact_at`."""
+        summaries = (known.summary for known in self.ancestry(snapshot))
         return int(next((summary[EXACT_AT_SEQNO] for summary in summaries if EXACT_AT_SEQNO in summary), 0))
 
     def append(self, branch: str) -> JavaObject:

@@ -20,7 +20,7 @@ from loader.retries import Retries
 from loader.spark.job import failure, job_main
 from loader.staging.documents import TableFilter
 from loader.staging.filters import CapturedTables
-from loader.staging.pauses import Pause, Pauses
+from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.model.table import TableName
 from loader.staging.layout import loaded_key
-from loader.staging.notes import Loaded
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.finished_work import Loaded
+from loader.staging.notes.quarantine import Quarantines
 from loader.store.base import Store
 from loader.store.registry import open_store
 

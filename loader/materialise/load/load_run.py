@@ -18,8 +18,8 @@ from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.progress import Progress, TableCount
 from loader.staging.chain import PlanChain
-from loader.staging.quarantine import Quarantines
-from loader.staging.refusals import note_refusal
+from loader.staging.notes.quarantine import Quarantines
+from loader.staging.notes.refusals import note_refusal
 from loader.store.registry import open_store
 
 

@@ -16,8 +16,8 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
 from loader.staging.filters import CapturedTables
-from loader.staging.pauses import Pauses
-from loader.staging.quarantine import Quarantine, Quarantines
+from loader.staging.notes.pauses import Pauses
+from loader.staging.notes.quarantine import Quarantine, Quarantines
 from loader.store.registry import open_store
 
 

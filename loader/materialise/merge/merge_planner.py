@@ -24,6 +24,8 @@ from loader.materialise.merge.table_results import (
 from loader.materialise.plan.ddl_events import (
     RenamedFrom,
     TableAltered,
+    TableEmptied,
+    TableRemoved,
     check_initial_load,
     collect_events,
     iter_events,
@@ -37,9 +39,8 @@ from loader.materialise.plan.timeline import CopySource, Lifecycle, TableState, 
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.schema.changes import Reload
 from loader.staging.documents import Manifest, Published
-from loader.staging.refusals import find_refusal
+from loader.staging.notes.refusals import find_refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -116,12 +117,18 @@ class MergePlanner:
         If it cannot be built, a mirror continues with the table's last life: the rows of earlier lives are gone.
         """
         chain, rule = self.chain, self.warehouse.rule(table)
-        chain.check_joined(table, state.applied)
-        manifests = chain.covering_intervals(state.applied, target)
+        begin, broken = state.applied, None
         try:
+            chain.check_joined(table, begin)
+        except GapError as error:  # nothing is known of the log before the newest generation
+            begin, broken = chain.newest_join(target), error
+        manifests = chain.covering_intervals(begin, target)
+        try:
+            if broken:
+                raise broken
             return self._build_one_timeline(table, state, target, manifests, metadata), manifests
         except (UnsupportedError, GapError) as error:
-            life = find_new_life(table, manifests, state.applied, target)
+            life = find_new_life(table, manifests, begin, target)
             if life is None or rule.mode != "mirror":
                 self.explain_drop(error, table, target)
                 raise
@@ -198,6 +205,8 @@ class MergePlanner:
         is_beyond = newest is not None and newest.seqno >= seqno
         low = complete_seqno(self.record, table, applied) if applied else start
         try:
+            if is_beyond:
+                self.chain.check_joined(table, low, seqno)
             lacks = is_beyond and self._may_have_changed(table, low, seqno - 1, with_statements=applied is not None)
             if is_beyond and not lacks and applied is None:
                 lacks = self._took_rows(taker, table, low, seqno - 1)
@@ -205,7 +214,7 @@ class MergePlanner:
             ready = is_beyond or not isinstance(self.plan(table, metadata, seqno - 1), Merge)
         except (UnsupportedError, GapError) as error:
             raise rows_unavailable_error(table, taker, error) from error
-        if lacks:
+        if lacks or (metadata and applied and metadata.loaded_until(applied.snapshot) >= seqno):
             raise no_snapshot_error(table, taker)
         if not ready:
             raise WaitingForTable(
@@ -237,8 +246,7 @@ class MergePlanner:
         chain = self.chain
         manifests = tuple(chain.intervals_between(after_seqno, last_seqno)) if after_seqno < last_seqno else ()
         uncaptured = any(not chain.captures(manifest.start_seqno, table) for manifest in manifests)
-        missing = (entry for manifest in manifests for entry in manifest.left_out if entry.name == table)
-        incomplete = any(after_seqno < entry.seqno <= last_seqno for entry in missing)
+        incomplete = any(manifest.find_incomplete(table, after_seqno, last_seqno) for manifest in manifests)
         if uncaptured or incomplete:
             return True
         return self._is_mentioned(table, after_seqno, last_seqno, with_statements=with_statements)
@@ -257,21 +265,22 @@ class MergePlanner:
     def check_never_filled(self, table: TableName, after_seqno: int, last_seqno: int) -> None:
         """Check that no statement in (`after_seqno`, `last_seqno`] gave rows to a table that was never loaded.
 
-        MariaDB can make a table of a partition (CONVERT PARTITION ... TO TABLE). None of its rows are in the log.
+        A table can be exchanged with a partition. In MariaDB, a partition can become a table (CONVERT PARTITION ... TO
+        TABLE). The log has none of these rows.
 
         Raises:
             DataError: a statement did.
         """
-        events = iter_events(table, self.chain.intervals_between(after_seqno, last_seqno), after_seqno, last_seqno)
-        steps = [event.step for event in events if isinstance(event, TableAltered)]
-        reasons = [one.reason for step in steps for one in step.altered.actions if isinstance(one, Reload)]
-        if not reasons:
-            return
-        origin = self.chain.find_origin(table, last_seqno)
-        if origin.seqno is None and not origin.dropped:
+        given: TableAltered | None = None
+        for event in iter_events(table, self.chain.intervals_between(after_seqno, last_seqno), after_seqno, last_seqno):
+            if isinstance(event, TableAltered):
+                given = event if event.unlogged_rows else given
+            elif isinstance(event, TableEmptied | TableRemoved | RenamedFrom):
+                given = None
+        if given:
             raise DataError(
                 f"a statement gave rows to table {table}, which was never loaded",
-                why="; ".join(reasons),
+                why=given.unlogged_rows,
                 hint=f"loader initial-load --table {table.argument}",
                 table=table,
             )

@@ -17,7 +17,7 @@ from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.staging.documents import PostponedTable, Published
-from loader.staging.pauses import Pause
+from loader.staging.notes.pauses import Pause
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark

@@ -13,7 +13,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
-from loader.staging.quarantine import Quarantine, Quarantines
+from loader.staging.notes.quarantine import Quarantine, Quarantines
 
 _LOG = logging.getLogger(__name__)
 

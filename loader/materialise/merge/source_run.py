@@ -31,8 +31,8 @@ from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
-from loader.staging.pauses import Pauses
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.pauses import Pauses
+from loader.staging.notes.quarantine import Quarantines
 from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from loader.errors import DataError, LoaderError, RetryableError, UnsupportedErr
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.staging.documents import Published
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark

@@ -25,9 +25,15 @@ class TableEvent:
 
 @dataclass(frozen=True)
 class TableAltered(TableEvent):
-    """ALTER TABLE changed its columns or its key."""
+    """ALTER TABLE changed its columns or its key, or rows without logging them."""
 
     step: Step
+
+    @property
+    def unlogged_rows(self) -> str:
+        """Why a table without rows may have rows after the statement; empty if it has none."""
+        added = (one for one in self.step.altered.actions if isinstance(one, changes.Reload) and one.adds_rows)
+        return "; ".join(one.reason for one in added)
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,18 @@ def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: 
             )
         if not isinstance(event, TableCreated) or event.certain:
             return  # no row that the load read exists any more
+
+
+def rows_not_logged_error(event: TableAltered) -> UnsupportedError:
+    """Return the error of a table that gets rows from a statement, such as those of a partition."""
+    name = event.step.altered.table
+    return UnsupportedError(
+        "a statement gave rows to the table that are not in the log",
+        why=event.unlogged_rows,
+        hint=name.load_again,
+        table=name,
+        position=event.position,
+    )
 
 
 def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:

@@ -20,12 +20,12 @@ from loader.materialise.plan.skipped_names import follow_names
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Manifest, Published
+from loader.staging.documents import Manifest, Published, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.notes.skips import Skips
 from loader.staging.schemas import SchemaStore
-from loader.staging.skips import Skips
 from loader.store.base import ObjectNotFound, Store
 
 
@@ -37,7 +37,7 @@ class GenerationJoin(NamedTuple):
         stop: the seqno up to which the older generation counts.
         start: the seqno where the newer generation begins.
         gap: why the log between them was not read; empty if no log lies between them.
-        schemas: see Generation.
+        schemas, tables: see Generation.
     """
 
     older: str
@@ -45,6 +45,7 @@ class GenerationJoin(NamedTuple):
     start: int
     gap: str = ""
     schemas: str = ""
+    tables: TableFilter | None = None
 
 
 class Chain:
@@ -64,7 +65,12 @@ class Chain:
         self.generations = tuple(one.name for one in lineage)
         self.joins = tuple(
             GenerationJoin(
-                new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift), new.gap, new.schemas
+                older=new.follows.name,
+                stop=new.follows.stop_seqno,
+                start=new.start_position.seqno(new.shift),
+                gap=new.gap,
+                schemas=new.schemas,
+                tables=new.tables,
             )
             for new in lineage
             if new.follows
@@ -182,14 +188,18 @@ class Chain:
             self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins}
         )
 
-    def check_joined(self, table: TableName, applied: int) -> None:
-        """Verify that the log is contiguous for a table where one generation continues another.
+    def newest_join(self, target: int) -> int:
+        """Return the seqno where the newest generation that begins before `target` begins; 0 for the first one."""
+        return max((join.start for join in self.joins if join.start < target), default=0)
+
+    def check_joined(self, table: TableName, applied: int, target: int = ENDLESS) -> None:
+        """Verify that the log is contiguous for a table, up to `target`, where one generation continues another.
 
         Raises:
             GapError: the log between two generations was not read. Or the table's initial load read more of the older
                 generation than the newer one continues from: the server that is followed now may lack these changes.
         """
-        for join in self.joins:
+        for join in (join for join in self.joins if join.start <= target):
             if join.gap and applied < join.start:
                 raise GapError(
                     "a part of the log was not read, and the table was not loaded again since",
@@ -208,10 +218,11 @@ class Chain:
     def find_drop_in_gap(self, table: TableName, applied: int) -> int | None:
         """Return where the log continues for a table that was dropped during a gap in the log.
 
-        Return None if the table's applied position is after the last gap, or if the table existed after the gap.
+        Return None if the table's applied position is after the last gap, or if the table existed after the gap, or if
+        it was not captured then, so that nothing is known of it.
         """
         gaps = [join for join in self.joins if join.gap and applied < join.start]
-        if not gaps:
+        if not gaps or (gaps[-1].tables and not CapturedTables(gaps[-1].tables)(table)):
             return None
         existing = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
         return None if str(table) in {known.table for known in existing} else gaps[-1].start
@@ -332,7 +343,7 @@ class Chain:
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def incomplete_tables(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
-        """Yield the seqno of the first missing row and the table, for incomplete tables in (low, target], by seqno."""
+        """Yield the seqno of the first missing row and the table, for incomplete tables with it in (low, target]."""
         intervals = self.intervals_between(low, target)
         found = {(entry.seqno, entry.name) for manifest in intervals for entry in manifest.left_out}
         yield from sorted((seqno, table) for seqno, table in found if low < seqno <= target)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import (
     RenamedFrom,
+    TableAltered,
     TableCreated,
     TableEvent,
     TableRemoved,
     UnreadableStatement,
     iter_events,
+    rows_not_logged_error,
 )
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
@@ -112,6 +114,9 @@ class _LifeScan:
         if self.doubt:
             self.doubted = True
             return
+        if isinstance(event, TableAltered) and event.unlogged_rows:
+            self.doubt, self.doubted = rows_not_logged_error(event), True
+            return
         if self.dropped is None and isinstance(event, TableRemoved | RenamedFrom | TableCreated):
             self.dropped = isinstance(event, TableRemoved)
         if isinstance(event, RenamedFrom) or (isinstance(event, TableCreated) and event.certain):
@@ -162,8 +167,8 @@ def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, t
     of the table can still be staged that an interval lacks.
     """
     manifests = tuple(manifests)
-    left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
-    if any(after < one.seqno <= target and not one.hint for one in left_out):
+    incomplete = (manifest.find_incomplete(table, after, target) for manifest in manifests)
+    if any(entry and not entry.hint for entry in incomplete):
         return None
     events = iter_events(table, manifests, after + 1, target)
     ends = [

@@ -10,7 +10,7 @@ from loader.materialise.plan.ddl_events import read_barrier
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.documents import Manifest
-from loader.staging.skips import SkipRecord
+from loader.staging.notes.skips import SkipRecord
 
 IsLoaded = Callable[[TableName, int, int], bool]
 """Returns whether a table was loaded after the transaction with a seqno, and before the one with another."""

@@ -16,9 +16,8 @@ def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after_seqn
         UnsupportedError: the table is incomplete: an interval lacks rows of it.
     """
     for manifest in manifests:
-        for entry in manifest.left_out:
-            if entry.name == name and after_seqno < entry.seqno <= last_seqno:
-                raise _missing_rows_error(manifest, entry)
+        if entry := manifest.find_incomplete(name, after_seqno, last_seqno):
+            raise _missing_rows_error(manifest, entry)
 
 
 def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> UnsupportedError:

@@ -18,6 +18,7 @@ from loader.materialise.plan.ddl_events import (
     TableEmptied,
     TableEvent,
     TableRemoved,
+    rows_not_logged_error,
 )
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Evolution, Origin, Step, evolve
@@ -185,6 +186,8 @@ def _finish(builder: _TimelineBuilder, target: int) -> Timeline:
 def _apply_event(builder: _TimelineBuilder, event: TableEvent, find_copy_source: FindCopySource) -> None:
     """Add an event that comes after all records so far."""
     if isinstance(event, TableAltered):
+        if builder.state and event.unlogged_rows:
+            raise rows_not_logged_error(event)
         builder.steps.append(event.step)
     elif isinstance(event, TableEmptied):
         _close(builder, event.seqno)

@@ -14,6 +14,9 @@ _COLUMNS = (
     Column("table"),
     Column("chunks staged", number=True),
     Column("progress"),
+    Column("rows", number=True),
+    Column("size", number=True),
+    Column("rows/s", number=True),
     Column("newest chunk"),
     Column("time left"),
 )
@@ -34,10 +37,13 @@ def load_progress(loads: Sequence[LoadState], number: int, now: datetime) -> Htm
 def _row(load: LoadState, now: datetime) -> tuple[object, ...]:
     done = f"{load.staged:,} of {load.chunks:,}"
     bar = tag("progress", done, max=load.chunks, value=load.staged, aria_label=f"{load.table}: {done} chunks")
+    about = "about " if load.estimated else ""
+    read = (about + figures.count(load.rows), about + figures.size(load.bytes))
     if load.finished:
-        return load.table, done, bar, "", "all chunks are staged; not in the warehouse yet"
+        return load.table, done, bar, *read, "", "", "all chunks are staged; not in the warehouse yet"
     newest = "none"
     if load.newest_chunk:
         newest = f"{figures.duration(max(0.0, (now - load.newest_chunk).total_seconds()))} ago"
+    rate = "unknown" if load.rows_per_second is None else figures.count(round(load.rows_per_second))
     left = "unknown" if load.seconds_left is None else f"about {figures.duration(load.seconds_left)}"
-    return load.table, done, bar, newest, left
+    return load.table, done, bar, *read, rate, newest, left

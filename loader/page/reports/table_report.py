@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from loader import pipeline
 from loader.initial_load.load_states import LoadState
 from loader.page.reports.source_report import SourceReport
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 
 
 @dataclass(frozen=True)

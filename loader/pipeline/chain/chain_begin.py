@@ -72,7 +72,8 @@ def begin_again(settings: SourceSettings) -> Generation:
     stop = chain.newest_checkpoint(current).position.seqno(current.shift)
     follows = Followed(name=current.name, stop_seqno=stop)
     name = chain.name_after(current)
-    return chain.begin(end.model_copy(update={"name": name, "shift": shift, "follows": follows, "gap": broken}))
+    after = {"name": name, "shift": shift, "follows": follows, "gap": broken, "tables": settings.tables}
+    return chain.begin(end.model_copy(update=after))
 
 
 def begin_at(settings: SourceSettings, place: str) -> Generation:

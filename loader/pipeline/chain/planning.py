@@ -24,8 +24,8 @@ from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import CapturedTables
+from loader.staging.notes.skips import skips_between
 from loader.staging.schemas import SchemaStore
-from loader.staging.skips import skips_between
 from loader.transport.segments import check_whole
 from loader.transport.server.connection import connected, log_sizes
 

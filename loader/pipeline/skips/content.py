@@ -10,7 +10,7 @@ from loader.model.table import TableName
 from loader.schema.statements import Kind, effect
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
-from loader.staging.skips import RowCounts
+from loader.staging.notes.skips import RowCounts
 from loader.transport.base import Transport
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Plan
 from loader.staging.filters import CapturedTables
-from loader.staging.skips import RowCounts, SkipRecord, Skips
+from loader.staging.notes.skips import RowCounts, SkipRecord, Skips
 
 if TYPE_CHECKING:
     from loader.extract.transaction_search import FoundTransaction

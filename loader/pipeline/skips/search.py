@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -166,16 +167,31 @@ def _with_gtid(chain: PlanChain, generation: Generation, gtid: Gtid) -> Manifest
 def staged_with_gtid(chain: PlanChain, generation: Generation, gtid: str) -> Manifest | None:
     """Return the manifest of the staged interval of a generation that has a GTID, or None.
 
-    The number of manifests that are read grows with the logarithm of the number of intervals.
+    The number of requests grows with the logarithm of the number of intervals.
     """
     if generation.gtids and not missing_gtids(gtid, generation.gtids):
         return None
-    below = min(chain.valid_until(generation), ENDLESS)
-    starts = [start for start in chain.starts(generation.name) if start < below]
+    newest = next(chain.descending_starts(generation.name, min(chain.valid_until(generation), ENDLESS)), None)
+    if newest is None:
+        return None
 
     def has(start: int) -> bool:
         manifest = chain.extracted_manifest(generation.name, start)
         return manifest is None or (bool(manifest.gtids) and not missing_gtids(gtid, manifest.gtids))
 
-    number = bisect_left(starts, True, key=has)
-    return chain.manifest(generation.name, starts[number]) if number < len(starts) else None
+    return chain.manifest(generation.name, _first_start(chain, generation, newest, has)) if has(newest) else None
+
+
+def _first_start(chain: PlanChain, generation: Generation, last: int, has: Callable[[int], bool]) -> int:
+    """Return the first start of an interval of which `has` is true, as it is of all later ones up to `last`."""
+    low = generation.start_position.seqno(generation.shift)  # no earlier start has it
+    while low < last:
+        middle = (low + last) // 2
+        starts = [start for start in chain.starts_below(generation.name, middle + 1) if start >= low]
+        if not starts or not has(starts[-1]):
+            low = middle + 1
+        elif has(starts[0]):
+            last = starts[0]
+        else:
+            return starts[bisect_left(starts, True, key=has)]
+    return last

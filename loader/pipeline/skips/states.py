@@ -15,7 +15,7 @@ from loader.pipeline.skips.renames import names_after
 from loader.pipeline.skips.search import staged_with_gtid
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published
-from loader.staging.skips import SkipRecord, Skips
+from loader.staging.notes.skips import SkipRecord, Skips
 
 State = Literal["waiting", "used", "not used", "withdrawn"]
 """What became of a skip.

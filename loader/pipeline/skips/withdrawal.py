@@ -15,7 +15,7 @@ from loader.pipeline.skips.states import SkipState, SkipStates
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation
-from loader.staging.skips import SkipRecord, Skips, Withdrawal
+from loader.staging.notes.skips import SkipRecord, Skips, Withdrawal
 
 
 def withdraw_skip(

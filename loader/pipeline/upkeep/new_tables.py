@@ -25,8 +25,8 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.staging.filters import CapturedTables
 from loader.staging.layout import chain_folder, load_folder, loaded_key
-from loader.staging.notes import Loaded
-from loader.staging.refusals import find_refusal
+from loader.staging.notes.finished_work import Loaded
+from loader.staging.notes.refusals import find_refusal
 from loader.transport.server.connection import connected
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loader.model.table import TableName
 from loader.settings import SourceSettings
-from loader.staging.quarantine import Quarantine, Quarantines
+from loader.staging.notes.quarantine import Quarantine, Quarantines
 from loader.store.registry import open_store
 
 

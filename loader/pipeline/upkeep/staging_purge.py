@@ -19,13 +19,14 @@ from pydantic import BaseModel, ConfigDict
 from loader.errors import StagedDataError
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.upkeep.kept_files import newest_of
+from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published
 from loader.staging.file_verification import find_faults
 from loader.staging.hints import Hints, Kind
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 
@@ -157,7 +158,8 @@ class _Purging:
     def _of_intervals(
         self, lineage: Sequence[Generation], record: Published, keep: timedelta
     ) -> Iterator[tuple[Manifest, Removal]]:
-        """Yield the files of intervals that every table has had for longer than `keep`."""
+        """Yield the files of intervals that every table has had for longer than `keep`, and no pending load needs."""
+        loads = pending_loads(self.chain, lineage, record)
         waiting: list[tuple[str, int, StoredInterval]] = []  # until a published record includes them
         done: set[str] = set()
         for place in self._places(lineage, "purged"):
@@ -168,7 +170,7 @@ class _Purging:
                 return  # later records are even younger
             for generation, start, stored in waiting:
                 manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
-                needless = manifest is not None and not record.tables_lacking(manifest)
+                needless = manifest is not None and not (record.tables_lacking(manifest) or loads.need(manifest))
                 if manifest and needless and generation not in done:
                     self._kept[generation, "purged"] = manifest.stop_seqno
                 if manifest is None or not needless:

@@ -12,7 +12,7 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.settings import SourceSettings
 from loader.staging.filters import matches
-from loader.staging.pauses import Pause, Pauses
+from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
 
 

@@ -17,7 +17,7 @@ from loader.initial_load.run import _manifest as manifest_of
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.staging.layout import loaded_key
-from loader.staging.notes import Loaded
+from loader.staging.notes.finished_work import Loaded
 from loader.store.registry import open_store
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of

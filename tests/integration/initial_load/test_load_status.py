@@ -12,16 +12,22 @@ from typer.testing import CliRunner
 
 from loader import pipeline
 from loader.cli.app import app
+from loader.error_page import ErrorLinks
 from loader.initial_load import load_states
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.load_planner import plan_load
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.run import _manifest as manifest_of
+from loader.page.host import CommandLine
+from loader.page.reports.report_cache import ReportCache
+from loader.page.reports.source_report import ReportReader
+from loader.page.site import Site
 from loader.source.schemas import read_key
 from loader.store.registry import open_store
 from tests.integration.initial_load.source_server import SourceServer
 from tests.integration.pipeline.conftest import settings_of
+from tests.unit.page.reading import read_page
 
 pytestmark = pytest.mark.integration
 
@@ -65,6 +71,13 @@ class Loading:
         (load,) = json.loads(self.command("--json", "status"))["loads"]
         return cast("dict[str, Any]", load)
 
+    def page(self) -> list[str]:
+        """The cells of the row of the load on the page of its source."""
+        cache = ReportCache(ReportReader(lambda _: self.settings).read, patience=60)
+        answer = Site(["shop"], cache, CommandLine(ErrorLinks())).answer("source", {"name": "shop"})
+        (row,) = read_page(answer.body.decode()).rows("Initial loads")
+        return row
+
     def line(self) -> list[str]:
         """The words of the line of the load."""
         lines = self.command("status").splitlines()
@@ -80,6 +93,7 @@ def test_the_status_of_a_load(source: SourceServer, tmp_path: Path, monkeypatch:
         "table": table, "chunks": 4, "staged": 0, "finished": False, "rows": 0, "bytes": 0, "estimated": False,
         "newest_chunk": None, "rows_per_second": None, "seconds_left": None,
     }  # fmt: skip
+    assert loading.page() == [table, "0 of 4", "0 of 4", "0", "0 bytes", "unknown", "none", "unknown"]
     for number in range(3):
         loading.read(number)
     files = [cast("Any", chunk.file) for chunk in loading.loads.chunks(loading.plan).values()]
@@ -99,14 +113,20 @@ def test_the_status_of_a_load(source: SourceServer, tmp_path: Path, monkeypatch:
         "rows_per_second": 0.6, "seconds_left": 5.0,
     }  # fmt: skip
     assert loading.line() == [table, "3", "of", "4", "9", "0.0", "1", "0:00:05", "reading"]
+    shown = loading.page()
+    assert shown[:6] == [table, "3 of 4", "3 of 4", "9", f"{size} bytes", "1"]
+    assert shown[7] == "about 5 s"
 
     monkeypatch.setattr(load_states, "_PACE_CHUNKS", 2)
     newest = loading.status()
     assert (newest["rows"], newest["estimated"]) == (9, True)
     assert loading.line()[4:6] == ["about", "9"]
+    assert loading.page()[3] == "about 9"
 
     loading.read(3)
     loading.publish()
     size += cast("Any", loading.loads.chunks(loading.plan)[3].file).bytes
     assert loading.status() == nothing | {"staged": 4, "rows": 10, "bytes": size, "finished": True}
+    staged = "all chunks are staged; not in the warehouse yet"
+    assert loading.page() == [table, "4 of 4", "4 of 4", "10", f"{size} bytes", "", "", staged]
     assert loading.line() == [table, "4", "of", "4", "10", "0.0", "staged,", "not", "in", "the", "warehouse"]

@@ -10,7 +10,7 @@ import pytest
 from loader.initial_load.run import stage_tables
 from loader.spark.job import rebuild
 from loader.spark.workers import Threads
-from loader.staging.refusals import find_refusal
+from loader.staging.notes.refusals import find_refusal
 from loader.store.registry import open_store
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer

@@ -41,9 +41,11 @@ def insert(key: int) -> Change:
     return Change("I", number(1, key), 5, (key, "new"))
 
 
-def left(name: TableName, at: int) -> IncompleteTable:
-    place = position(1, at - 50)
-    return IncompleteTable(table=str(name), seqno=number(1, at), position=place, at=place, what="not known", why=WHY)
+def left(name: TableName, at: int, until: int = 0) -> IncompleteTable:
+    place, last = position(1, at - 50), number(1, until) if until else 0
+    return IncompleteTable(
+        table=str(name), seqno=number(1, at), last_seqno=last, position=place, at=place, what="not known", why=WHY
+    )
 
 
 def staged(
@@ -110,6 +112,17 @@ def test_a_newer_load_brings_them_over_it_and_a_replay_does_not_go_there(three: 
         replay_table(three.warehouse, chain, ORDERS.name, number(1, 1000), publish=False)
     assert caught.value.where["table"] == "shop.orders"
     assert replay_table(three.warehouse, chain, ORDERS.name, number(1, 2500), publish=False).status == "same"
+
+
+@pytest.mark.parametrize(("until", "status"), [(1550, "applied"), (1700, "quarantined"), (0, "quarantined")])
+def test_a_load_between_missing_rows_is_followed_only_if_none_is_after_it(lake: Lake, until: int, status: str) -> None:
+    """An interval of an older version does not say where its last missing row is: it may be the last row."""
+    lake.staging.interval(position(1, 4), P0)
+    staged(lake, 1000, left_out=(left(ORDERS.name, 1500, until),))
+    lake.loaded(*(lake.staging.load(schema, [(7, "read")], position(1, 1600)) for schema in (ORDERS, ITEMS, KEYLESS)))
+    assert statuses(lake.merged()) == {"orders": status, "items": "applied", "bag": "applied"}
+    assert ids(lake, "orders") == ({7, 1900} if status == "applied" else {7})
+    assert statuses(lake.merged())["orders"] == ("already" if status == "applied" else status)
 
 
 def test_what_is_filled_is_applied_once(three: Lake) -> None:

@@ -88,6 +88,27 @@ def test_a_stopped_table_that_the_server_no_longer_has(source: LiveSource, after
     assert source.differences() == []
 
 
+def test_a_table_that_was_dropped_while_it_was_not_captured(source: LiveSource) -> None:
+    """The log that was read does not say that it was dropped, so it can only be excluded."""
+    captured, name = source.settings.tables, f"{source.database}.a"
+    excluding = captured.model_copy(update={"exclude": (name,)})
+    source.settings = source.settings.model_copy(update={"tables": excluding})
+    source.run("DROP TABLE a", "INSERT INTO b VALUES (90, 'x')")
+    assert source.delta().exit_code == 0
+    source.settings = source.settings.model_copy(update={"tables": captured})
+    for key in (91, 92):
+        source.run(f"INSERT INTO b VALUES ({key}, 'x')")
+        (error,) = (one.error for one in source.delta().tables if one.error)
+        assert error["what"] == "the table was not captured all the time"
+        assert f"loader initial-load --table {name} --again" in error["hint"]
+    with pytest.raises(UsageError, match="no such captured table") as refused:
+        source.load_again("a")
+    assert f"because the table was not captured then: add '{name}' to tables.exclude" in refused.value.hint
+    source.settings = source.settings.model_copy(update={"tables": excluding})
+    assert source.merge().exit_code == 0
+    assert (quarantines_of(source.settings).all(), source.differences()) == ({}, [])
+
+
 @pytest.mark.parametrize("column", ["PRIMARY KEY", "NOT NULL"])
 def test_a_table_with_an_invalid_date_is_dropped_before_it_is_merged(source: LiveSource, column: str) -> None:
     """Nothing on the server can be corrected any more, and nothing is missing."""

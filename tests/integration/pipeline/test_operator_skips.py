@@ -16,7 +16,7 @@ from loader.extract.accounting.accounts import SKIPPED_BYTES, SKIPPED_TABLES, UN
 from loader.extract.spec import TransportSettings
 from loader.pipeline import chain_of
 from loader.spark.job import carried_error
-from loader.staging.skips import RowCounts
+from loader.staging.notes.skips import RowCounts
 from loader.store.registry import open_store
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import StartServer

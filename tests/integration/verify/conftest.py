@@ -4,6 +4,7 @@ from tests.integration.initial_load.conftest import mysql, source
 from tests.integration.materialise.conftest import (
     jars,
     lake,
+    live,
     new_lake,
     postgres_server,
     postgresql_catalog,
@@ -14,6 +15,7 @@ from tests.integration.materialise.conftest import (
 __all__ = [
     "jars",
     "lake",
+    "live",
     "mysql",
     "new_lake",
     "postgres_server",

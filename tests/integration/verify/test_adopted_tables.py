@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader import pipeline
-from loader.delta.run import delta
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.load.adoption import adopt
 from loader.model.table import TableSchema
@@ -19,10 +17,10 @@ from loader.source.schemas import read_schemas
 from loader.verify import key_sample
 from loader.verify.server_rows import count_rows, server_sums
 from loader.verify.spec import KeySample, TableSums
-from loader.verify.verify import verify
 from loader.verify.warehouse_rows import sampled_rows, warehouse_sums
 from tests.integration.initial_load.source_server import SourceServer
 from tests.integration.pipeline.conftest import settings_of
+from tests.integration.verify.verified import verified
 
 pytestmark = pytest.mark.integration
 
@@ -74,12 +72,7 @@ class Copied:
         return {one["status"] for one in done["tables"]}, found
 
     def verified(self, *, sampled: bool) -> Verified:
-        starting: Future[SparkSession] = Future()
-        starting.set_result(self.spark)
-        with pipeline.verification(self.settings, tuple(self.names.values()), sampled=sampled) as opened:
-            assert opened.delta is not None
-            applied = delta(starting, opened.delta.spec).model_dump(mode="json")  # type: ignore[arg-type]
-            return opened.finish(verify(self.spark, opened.comparison(applied).spec).model_dump(mode="json"))  # type: ignore[arg-type]
+        return verified(self.spark, self.settings, tuple(self.names.values()), sampled=sampled)
 
     def commits(self) -> dict[str, list[int]]:
         """The snapshots of each table."""
@@ -147,10 +140,10 @@ def test_each_row_is_in_one_part_and_in_the_same_part_on_both_sides(source: Sour
         parts = [KeySample(parts=2, part=part) for part in range(2)]
         server = [server_sums(connection, schema, 4, sample) for sample in parts]
         tables = [_table(schema, sample) for sample in parts]
-        assert [warehouse_sums(sampled_rows(rows, table), schema, 4) for table in tables] == server
+        assert [warehouse_sums(sampled_rows(rows, table), table) for table in tables] == server
         assert sum(count for sums in server for count, _ in sums.values()) == count_rows(connection, schema) == 300
         assert all(sums for sums in server)
-        found = [warehouse_sums(sampled_rows(wrong, table), schema, 4) for table in tables]
+        found = [warehouse_sums(sampled_rows(wrong, table), table) for table in tables]
     assert [one == other for one, other in zip(found, server, strict=True)].count(False) == 1
 
 

@@ -14,7 +14,7 @@ from loader.errors import RetryableError, UnsupportedError
 from loader.model.table import TableName
 from loader.source.server_facts import query
 from loader.transport.server.connection import connected
-from loader.verify.expressions import canonical_rows
+from loader.verify.expressions import canonical_rows, comparison_of
 from loader.verify.server_snapshot import server_snapshot
 from tests.integration.initial_load.source_server import SourceServer
 from tests.support.replicas import address_of, run
@@ -68,7 +68,7 @@ def test_numbers_have_all_digits(source: SourceServer) -> None:
         numbers = sums.table_schema.columns[1:]
         rows = {int(row[0] or 0): row[1:] for row in snapshot.rows(sums, {0})}
     assert len(rows) == 1024
-    assert rows == dict(zip(logged, canonical_rows(numbers, logged.values()), strict=True))
+    assert rows == dict(zip(logged, canonical_rows(map(comparison_of, numbers), logged.values()), strict=True))
 
 
 ALTERED: dict[str, Sequence[str]] = {

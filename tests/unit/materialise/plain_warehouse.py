@@ -47,6 +47,9 @@ class PlainHistory:
     def head(self) -> int | None:
         return len(self.commits) or None
 
+    def loaded_until(self, _: int | None) -> int:
+        return self.exact_at
+
     @property
     def applied(self) -> Applied | None:
         return self.commits[-1][0] if self.commits else None

@@ -9,7 +9,7 @@ import pytest
 from loader.materialise.plan.skipped_names import follow_names
 from loader.model.table import TableName
 from loader.staging.documents import Barrier, Manifest
-from loader.staging.skips import RowCounts, SkipRecord
+from loader.staging.notes.skips import RowCounts, SkipRecord
 from tests.unit.pipeline.forged import forged_manifest
 
 KEY = "shop/skips/0001/1/transaction.json"

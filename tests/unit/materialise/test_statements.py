@@ -15,7 +15,7 @@ from loader.materialise.merge import source_run, table_merge
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
 from tests.unit.materialise.plain_server import NAMES, PlainColumn, PlainServer, Record, Statement
 from tests.unit.materialise.plain_warehouse import DELETED, OP, PlainWarehouse, Rows

@@ -20,8 +20,8 @@ from loader.page.reports.source_report import SourceReport
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
-from loader.staging.pauses import Pause
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.pauses import Pause
+from loader.staging.notes.quarantine import Quarantine
 from tests.unit.page.reading import Element, read_page
 from tests.unit.page.test_html import ACTING, EVIL
 
@@ -97,8 +97,11 @@ STATUS = pipeline.SourceStatus(
         pipeline.TableState(table="shop.young", applied_seqno=2000, snapshot=2, exact=False),
     ),
     loads=(
-        LoadState(table="shop.big", chunks=40, staged=10, finished=False, newest_chunk=NOW - timedelta(seconds=20), seconds_left=600.0),
-        LoadState(table="shop.done", chunks=2, staged=2, finished=True),
+        LoadState(
+            table="shop.big", chunks=40, staged=10, finished=False, rows=1_000_000, bytes=25_000_000, estimated=True,
+            newest_chunk=NOW - timedelta(seconds=20), rows_per_second=5000.4, seconds_left=600.0,
+        ),
+        LoadState(table="shop.done", chunks=2, staged=2, finished=True, rows=1999, bytes=850),
     ),
     skips=(SKIP, LATE_SKIP),
 )  # fmt: skip
@@ -161,8 +164,17 @@ def test_the_tables_of_a_source_page() -> None:
         ["applied to all tables but the quarantined ones", "binlog.000001:2000"],
     ]
     assert page.rows("Initial loads") == [
-        ["shop.big", "10 of 40", "10 of 40", "20 s ago", "about 10 min"],
-        ["shop.done", "2 of 2", "2 of 2", "", "all chunks are staged; not in the warehouse yet"],
+        ["shop.big", "10 of 40", "10 of 40", "about 1,000,000", "about 25.0 MB", "5,000", "20 s ago", "about 10 min"],
+        [
+            "shop.done",
+            "2 of 2",
+            "2 of 2",
+            "1,999",
+            "850 bytes",
+            "",
+            "",
+            "all chunks are staged; not in the warehouse yet",
+        ],
     ]
     assert page.rows("6 of 6 tables") == [
         ["shop.items", "quarantined", "binlog.000001:900", "2026-01-31 11:01:00", "5", "0", "0"],
@@ -249,7 +261,7 @@ def test_the_page_of_a_table() -> None:
     ]
     assert len(page.rows("Statements in these intervals")) == 1
     assert table("shop.young").figures()["newest commit"] == "before the newest 2 intervals"
-    assert table("shop.big").rows("Initial loads")[0][4] == "about 10 min"
+    assert table("shop.big").rows("Initial loads")[0][7] == "about 10 min"
     assert table("no.such").one("main").text == "no.suchThe source has no such table."
 
 

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from loader.model.position import Position
 from loader.staging.documents import Manifest, Plan, Published, PublishedTable, StagedFile, TableFilter
 from loader.staging.hints import Hint
-from loader.staging.notes import Purged
+from loader.staging.notes.finished_work import Purged
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page
 from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.site import GENERATION, IDENTITY, MARK
 
 CHAIN = "shop/0001/"
 STEP = 1_000_000
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 PER_FILE = 1000
 TABLE = "shop.orders"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,7 +48,7 @@ def forged_manifest(number: int, table: str = TABLE) -> Manifest:
     return Manifest(
         source="shop", generation="0001", identity=IDENTITY, start=plan.start, stop=plan.stop,
         start_seqno=plan.start_seqno, stop_seqno=plan.stop_seqno, files=(file,), schemas={}, mark=MARK,
-        loader_version="0",
+        loader_version="0", gtids=f"{UUID}:1-{number + 1}",
     )  # fmt: skip
 
 

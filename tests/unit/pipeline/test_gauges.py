@@ -7,7 +7,7 @@ import re
 from loader.errors import SourceUnavailable
 from loader.pipeline import PostponedState, SourceLag, gauges, prometheus_text, unreadable
 from loader.source.retention import Runway
-from loader.staging.quarantine import Quarantine
+from loader.staging.notes.quarantine import Quarantine
 
 _LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
 _SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*)\{{{_LABEL}(?:,{_LABEL})*\}} (\+Inf|-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")

@@ -14,8 +14,10 @@ import pytest
 
 from loader.errors import StagedDataError
 from loader.pipeline import intervals, purge, verify_interval
+from loader.pipeline.upkeep.kept_files import newest_of
+from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import Retention, SourceSettings
-from loader.staging.documents import Followed, Plan, Published
+from loader.staging.documents import Followed, IncompleteTable, Plan, Published
 from loader.staging.file_verification import find_fault
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import Site, shop
@@ -106,6 +108,42 @@ def test_what_a_quarantined_table_needs_stays_until_a_record_has_it(site: Site, 
     site.extract(plans[3])
     site.publish(plans[3], *TABLES)
     assert [one.start_seqno for one in purge(site.settings, NOW)] == [plan.start_seqno for plan in plans[1:]]
+
+
+def begun_load(site: Site, table: str, seqno: int, document: str = "plan") -> None:
+    site.store.create(f"shop/0001/load/shop/{table}/{seqno:020d}/{document}.json", b"{}")
+
+
+def test_what_an_unfinished_load_needs_stays(site: Site, plans: list[Plan]) -> None:
+    """The load begins in the second interval, in the middle of its rows, and another load was finished before."""
+    begun_load(site, "items", 0, "loaded")
+    begun_load(site, "items", plans[1].start_seqno + 1)
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plans[0].start_seqno]
+    aged(site, 1, "published")
+    begun_load(site, "items", plans[1].start_seqno + 1, "manifest")
+    begun_load(site, "items", plans[1].start_seqno + 1, "loaded")
+    assert purge(site.settings, NOW) == []  # the log is merged over the load by the next delta
+    site.publish(plans[2], *TABLES)
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plan.start_seqno for plan in plans[1:3]]
+
+
+def test_the_load_of_one_table_keeps_no_rows_of_others(site: Site, plans: list[Plan]) -> None:
+    begun_load(site, "others", 0)
+    begun_load(site, "items", plans[1].stop_seqno, "part")  # without a plan: a table without a key is being read
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plan.start_seqno for plan in plans[:2]]
+
+
+def test_a_load_keeps_intervals_in_which_rows_of_its_table_are_missing(site: Site, plans: list[Plan]) -> None:
+    begun_load(site, "lost", plans[0].start_seqno)
+    whole, place = site.extract(plans[0]), plans[0].stop
+    gap = IncompleteTable(
+        table="shop.lost", seqno=plans[0].stop_seqno, position=place, at=place, what="not known", why="lost"
+    )
+    lineage = site.chain.lineage("0001")
+    record = newest_of(site.chain, lineage)
+    assert record is not None
+    loads = pending_loads(site.chain, lineage, record)
+    assert [loads.need(one) for one in (whole, whole.model_copy(update={"left_out": (gap,)}))] == [False, True]
 
 
 def test_of_a_table_that_stands_nowhere_everything_stays(site: Site, plans: list[Plan]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,32 @@ import pytest
 from loader import pipeline
 from loader.airflow.finished_work import done_before
 from loader.doctor import page
+from loader.initial_load.loads import Loads
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.merge.published_record import publish
 from loader.materialise.merge.table_selection import changed_tables, known_tables, merge_steps
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
-from loader.model.table import TableName
+from loader.model.gtid import MysqlGtid
+from loader.model.position import Position
+from loader.model.table import Column, TableName, TableSchema
 from loader.page.reports.source_report import NEWEST, ReportReader
-from loader.pipeline.chain import chain_begin, planning
+from loader.pipeline.chain import chain_begin, failover, planning
 from loader.pipeline.reports import lag
+from loader.pipeline.skips import search
+from loader.pipeline.skips.search import Place
+from loader.pipeline.skips.states import SkipStates
 from loader.settings import SourceSettings
-from loader.staging.chain import PlanChain
+from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Manifest
+from loader.staging.notes.skips import RowCounts, SkipRecord, Skips, find_skips
 from loader.staging.schemas import SchemaStore
-from loader.staging.skips import find_skips
 from loader.store.registry import open_store
+from loader.verify.expressions import Row
+from loader.verify.spec import TableDifference, TableSums, VerifyResult
 from tests.unit.extract.intervals import IDENTITY
-from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
-from tests.unit.pipeline.site import settings_of
+from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, UUID, ForgedStore, forged_manifest, position
+from tests.unit.pipeline.site import MARK, settings_of
 
 FEW, MANY = 100, 200_100
 """Both end in the middle of a log file: to find the last interval before the start of one takes a few more requests."""
@@ -60,6 +69,18 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(lag, "check_server", lambda _: (IDENTITY, position(MANY + 1)))
     monkeypatch.setattr(lag, "_bytes_between", lambda *_: 0)
     monkeypatch.setattr(lag, "source_runway", lambda _: None)
+    monkeypatch.setattr(chain_begin, "connected", nobody)
+    monkeypatch.setattr(chain_begin, "check_identity", lambda _: IDENTITY)
+    monkeypatch.setattr(chain_begin.server_facts, "log_end", lambda _: position(MANY + 1))
+    monkeypatch.setattr(chain_begin, "find_log_position", lambda *_: position(0))
+    monkeypatch.setattr(failover, "connected", nobody)
+    monkeypatch.setattr(failover.server_facts, "read_identity", lambda _: IDENTITY)
+    monkeypatch.setattr(failover.server_facts, "check_version", lambda _: None)
+    monkeypatch.setattr(failover.continuity, "check_log_holds", lambda *_: None)
+    monkeypatch.setattr(failover.continuity, "executed_gtids", lambda _: "")
+    monkeypatch.setattr(failover, "log_sizes", lambda _: {position(FEW).file: 1, position(MANY).file: 1})
+    monkeypatch.setattr(failover, "read_checkpoint", lambda _t, place, _s: Checkpoint(place, "", MARK))
+    monkeypatch.setattr(failover, "known_until", lambda *_: "")
     return settings_of(tmp_path)
 
 
@@ -155,7 +176,67 @@ def pages_of(settings: SourceSettings) -> None:
         assert (report.error, len(report.intervals)) == (None, NEWEST)
 
 
+def paused_and_resumed(settings: SourceSettings) -> None:
+    (paused,) = pipeline.pause(settings, [TABLE], "somebody", "it waits")
+    assert (paused.table, pipeline.resume(settings, [TABLE])) == (TABLE, (paused,))
+
+
+def skipped(settings: SourceSettings, store: ForgedStore) -> None:
+    """What `loader skip` asks for a staged transaction, by its position, seqno and GTID, and what `loader status` asks."""
+    number = store.count // 2 + 3
+    place, seqno = position(number), position(number).seqno()
+    named = (Place(position=place), Place(seqno=seqno + 2), Place(gtid=MysqlGtid(UUID, number + 1)))
+    parts = [search._part(settings, chain_of(store), one) for one in named]
+    assert [one.staged for one in parts] == [forged_manifest(number)] * 3
+    rows = (RowCounts(table=TABLE, events=1, inserts=1),)
+    Skips(store, "shop").keep(
+        SkipRecord(
+            source="shop", generation="0001", start=str(place), seqno=seqno + 2, rows=rows, reason="", by="", since=EPOCH
+        )
+    )  # fmt: skip
+    assert [one.state for one in SkipStates(chain_of(store)).all()] == ["not used"]
+
+
+def followed(settings: SourceSettings, store: ForgedStore) -> None:
+    """The second time the newest generation begins there already."""
+    assert pipeline.follow_to(settings, position(store.count)).follows is not None
+
+
+class Rows:
+    """The snapshot of a server: of one table, at the end of its log."""
+
+    def __init__(self, end: Position) -> None:
+        self.position, self.tables = end, [TableName.parse(TABLE)]
+
+    def sums(self, table: TableName, *, sampled: bool) -> TableSums:
+        schema = TableSchema(table, (Column("id", "int"),), ("id",))
+        return TableSums(definition=schema.as_dict(), rows=1, buckets=1, sums={0: (1, 1)})
+
+    def rows(self, *_: object) -> Counter[Row]:
+        return Counter([("1",)])
+
+
+def verify(settings: SourceSettings, store: ForgedStore) -> None:
+    """What a comparison asks besides the warehouse and the server. Rows differ, so it looks for skips as well."""
+    verification = import_module("loader.pipeline.verification")  # the package has a function of that name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verification, "connected", lambda *_: nullcontext())
+        patch.setattr(verification, "captured_tables", lambda *_: [])
+        patch.setattr(verification, "server_snapshot", lambda *_: nullcontext(Rows(position(store.count + 1))))
+        with pipeline.verification(settings) as opened:
+            assert opened.delta is not None
+            opened.comparison(None)
+            difference = TableDifference(table=TABLE, rows=1, compared=1, buckets=(0,), samples=(("2",),))
+            found = opened.finish(VerifyResult(tables=(difference,)).model_dump())
+    assert [(one.status, one.differences) for one in found.tables] == [("different", 2)]
+
+
 WORK: dict[str, Work] = {
+    "begin": lambda settings, _: pipeline.begin(settings),
+    "begin at a place": lambda settings, _: pipeline.begin_at(settings, str(position(0))),
+    "loads": lambda settings, store: Loads(store, "shop", "0001").newest_followed(TableName.parse(TABLE)),
+    "pause and resume": lambda settings, _: paused_and_resumed(settings),
+    "follow": followed,
     "position": lambda settings, _: pipeline.plan_interval(settings, run="dag/run"),
     "unfinished": lambda settings, _: pipeline.unfinished(settings),
     "extract": extract,
@@ -169,6 +250,7 @@ WORK: dict[str, Work] = {
     "doctor": lambda settings, _: page.continues(settings),
     "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start_seqno),
     "tables": lambda settings, _: pipeline.view(settings),
+    "verify": verify,
     "maintain": lambda _, store: find_viewed_snapshots(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
     "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
@@ -180,6 +262,11 @@ def test_requests_do_not_grow_with_the_number_of_intervals(name: str, settings: 
     few, many = (requests(WORK[name], settings, ForgedStore(count)) for count in (FEW, MANY))
     assert many == few
     assert few.total() < (450 if name == "status pages" else 150)
+
+
+def test_requests_for_a_gtid_grow_with_the_logarithm_of_the_number_of_intervals(settings: SourceSettings) -> None:
+    few, many = (requests(skipped, settings, ForgedStore(count)) for count in (FEW, MANY))
+    assert many.total() < few.total() + 150
 
 
 @pytest.mark.parametrize("behind", [{"shop.stopped": position(50).seqno()}, {"shop.never_loaded": 0}])

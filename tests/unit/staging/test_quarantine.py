@@ -8,7 +8,7 @@ import pytest
 
 from loader.errors import StagedDataError, UsageError
 from loader.model.table import TableName
-from loader.staging.quarantine import Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import GENERATION, Site, shop
 

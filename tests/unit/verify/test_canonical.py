@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loader.model.table import Column
-from loader.verify.expressions import canonical_rows, in_warehouse, on_server
+from loader.verify.expressions import canonical_rows, comparison_of, in_warehouse, on_server
 
 COLUMNS = (Column("v", "vector"), Column("f", "float"), Column("g", "geometry"), Column("n", "int"))
 
@@ -15,8 +15,9 @@ def test_a_vector_is_compared_by_its_bytes() -> None:
         ("", 1.0, b"", "2"),
     ]
     warehouse = [("[1,2.5,-0]", "0.1", "00", "1"), (None, None, None, None), ("[]", "1", "", "2")]
-    assert list(canonical_rows(COLUMNS, server)) == list(canonical_rows(COLUMNS, warehouse))
-    assert list(canonical_rows(COLUMNS[:1], [("[1]",)])) != list(canonical_rows(COLUMNS[:1], [("0000813F",)]))
+    ways = [comparison_of(column) for column in COLUMNS]
+    assert list(canonical_rows(ways, server)) == list(canonical_rows(ways, warehouse))
+    assert list(canonical_rows(ways[:1], [("[1]",)])) != list(canonical_rows(ways[:1], [("0000813F",)]))
 
 
 def test_bytes_and_numbers_are_asked_for_as_they_are() -> None:
