@@ -503,7 +503,9 @@ class Published(Document):
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
         behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
         postponed = {name: one for name, one in self.postponed.items() if name not in caught_up}
-        return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind, "postponed": postponed})
+        # Both records are of the same position, so the later one also has the names of the earlier one.
+        changed = {"tables": self.tables | caught_up, "behind": behind, "postponed": postponed}
+        return self.model_copy(update=changed | {"skipped": {**self.skipped, **later.skipped}})
 
     def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""

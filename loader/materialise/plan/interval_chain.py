@@ -287,7 +287,7 @@ class Chain:
         if record is not None and record.stop_seqno > target:
             return {}
         reached = record.stop_seqno if record else 0
-        caught_up = [seqno for name, seqno in record.behind.items() if seqno and name in tables] if record else []
+        caught_up = [seqno for name, seqno in record.behind.items() if name in tables] if record else []
         # The skips of a table that was behind may have been used since, in intervals before the record.
         since = self.intervals_between(min([reached, *caught_up]), target)
         skips = Skips(self.store, self.source)
