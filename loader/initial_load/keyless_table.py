@@ -20,6 +20,7 @@ from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
 from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas
+from loader.source.server_facts import log_end
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -51,6 +52,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         if schema.key:
             raise RetryableError("the table got a key during its initial load", hint="run again", table=table)
         # Another attempt at the same position saw the same rows, so its plan is equivalent.
-        plan = loads.begin(plan_single_chunk(asking, spec, schema, position, digest))
+        plan = plan_single_chunk(asking, spec, schema, position, digest)
+        plan = loads.begin(plan.model_copy(update={"locked_at": str(log_end(asking))}))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)

@@ -417,6 +417,12 @@ class PlanChain:
         keys = (f"{folder}/{name}/manifest.json" for name in reversed(self.store.folders(folder + "/")))
         return next((found for key in keys if (found := Manifest.find(self.store, key))), None)
 
+    def has_load(self, generation: str, table: TableName, low: int, below: int) -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is staged."""
+        folder = load_folder(self.source, generation, table)
+        names = [name for name in self.store.folders(folder + "/") if low <= int(name) < below]
+        return any(Manifest.find(self.store, f"{folder}/{name}/manifest.json") for name in names)
+
     def exact_seqno(self, generation: str, table: TableName) -> int:
         """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""
         found = self.newest_load(generation, table)

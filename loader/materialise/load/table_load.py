@@ -76,8 +76,7 @@ def _attempt(
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
-    # A merge may have brought the table to the position of the load: then its rows are replaced nevertheless.
-    if applied is not None and (applied.seqno, applied.loaded) >= (work.target, True):
+    if applied is not None and applied.seqno >= work.target and _has_load(metadata, work.target):
         return idle_result(work.name, applied, "already", applied.seqno)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
@@ -102,6 +101,20 @@ def _attempt(
         complete_through=committed,
         misfits=misfits,
     )
+
+
+def _has_load(metadata: TableMetadata, seqno: int) -> bool:
+    """Return whether a table has the rows of the load at a seqno, or of a later load.
+
+    Merges may have brought a table to the position of its load, or past it, while the load was read. Then its rows are
+    replaced nevertheless, and the log is merged again from there.
+    """
+    position = None
+    for position in metadata.applied_positions():
+        if position.loaded:
+            return position.seqno >= seqno
+    # The load may have expired. Without any load the oldest snapshot is the first one.
+    return position is not None and not metadata.is_first(position.snapshot)
 
 
 def _check_adopted(warehouse: Warehouse, work: Work) -> None:

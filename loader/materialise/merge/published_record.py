@@ -37,6 +37,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
     }
     behind = [result for result in results if _is_behind(result, last)]
     names = {*tables, *(result.table for result in behind)}
+    skipped = chain.skipped_names(last.stop_seqno, tables)
     record = Published(
         source=chain.source,
         generation=last.generation,
@@ -45,7 +46,8 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         tables=tables,
         behind={result.table: _seqno_behind(result) for result in behind},
         postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
-        skipped=chain.skipped_names(last.stop_seqno, tables),
+        skipped={key: tuple(names) for key, names in skipped.items()},
+        named_at={key: renamed for key, names in skipped.items() if (renamed := {n: s for n, s in names.items() if s})},
         made=chain.creation_seqnos(last.stop_seqno, names),
         committed_at=chain.newest_commit_time(last.stop_seqno),
         rows=chain.staged_rows(last.stop_seqno, names),

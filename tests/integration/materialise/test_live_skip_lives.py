@@ -77,9 +77,7 @@ def test_a_table_that_catches_up_while_nothing_is_logged_is_followed_as_well(liv
     assert live.statuses(live.delta())["a"] == "quarantined"
     start = chain_of(live.settings).newest_manifest("0001")
     assert start is not None
-    pipeline.skip_transaction(
-        live.settings, place, (f"{live.database}.a",), reason="poison", by="ann"
-    )
+    pipeline.skip_transaction(live.settings, place, (f"{live.database}.a",), reason="poison", by="ann")
     extract(Threads(2), cast("Any", pipeline.extract_job(live.settings, start.start_seqno).spec))
     pipeline.release(live.settings, f"{live.database}.a")
     assert live.statuses(live.merge())["a"] in {"applied", "unchanged"}
