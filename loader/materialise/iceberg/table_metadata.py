@@ -213,11 +213,6 @@ class TableMetadata:
             yield known
             snapshot = known.parent
 
-    def is_first(self, snapshot: int) -> bool:
-        """Return whether a snapshot descends from the first one of the table, and no ancestor has expired."""
-        oldest = deque(self.ancestry(snapshot), maxlen=1)
-        return bool(oldest) and oldest[0].parent is None
-
     def commit_time(self, snapshot: int) -> datetime | None:
         """Return when a snapshot was committed, in UTC; None if it has expired."""
         found = self._table.snapshot(snapshot)

@@ -26,6 +26,7 @@ from loader.materialise.iceberg.table_metadata import (
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner
+from loader.materialise.load.load_notes import is_noted
 from loader.materialise.load.native_load import write_natively
 from loader.materialise.load.row_insert import insert_rows
 from loader.materialise.load.staged_load import StagedLoad
@@ -36,6 +37,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.staging.documents import Manifest
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.base import Store
 
 _ATTEMPTS = 5
@@ -59,7 +61,7 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, load.manifest, work, generations)
+                result = _attempt(warehouse, store, load, work, generations)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -69,15 +71,18 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
 
 
 def _attempt(
-    warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
+    warehouse: Warehouse, store: Store, load: StagedLoad, work: Work, generations: Sequence[str]
 ) -> TableResult:
+    manifest = load.manifest
     if manifest.adopted:
         _check_adopted(warehouse, work)
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
-    if applied is not None and applied.seqno >= work.target and _has_load(metadata, work.target):
+    if applied is not None and applied.seqno >= work.target and _has_load(warehouse, store, load, metadata):
         return idle_result(work.name, applied, "already", applied.seqno)
+    if applied is not None and applied.seqno > work.target:
+        OvertakenLoads(store, manifest.source).begin(work.name, load.key, work.target)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
@@ -103,18 +108,17 @@ def _attempt(
     )
 
 
-def _has_load(metadata: TableMetadata, seqno: int) -> bool:
-    """Return whether a table has the rows of the load at a seqno, or of a later load.
+def _has_load(warehouse: Warehouse, store: Store, load: StagedLoad, metadata: TableMetadata) -> bool:
+    """Return whether a table has the rows of an initial load, or of a later load.
 
     Merges may have brought a table to the position of its load, or past it, while the load was read. Then its rows are
-    replaced nevertheless, and the log is merged again from there.
+    replaced nevertheless, and the log is merged again from there. The commit of a load may have expired; its note has
+    not.
     """
-    position = None
-    for position in metadata.applied_positions():
-        if position.loaded:
-            return position.seqno >= seqno
-    # The load may have expired. Without any load the oldest snapshot is the first one.
-    return position is not None and not metadata.is_first(position.snapshot)
+    loads = (position.seqno for position in metadata.applied_positions() if position.loaded)
+    if any(seqno >= load.work.target for seqno in loads):
+        return True
+    return is_noted(store, load.key, warehouse.catalog)
 
 
 def _check_adopted(warehouse: Warehouse, work: Work) -> None:
