@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
 
-from loader.errors import LoaderError, RetryableError, StagedDataError
+from loader.errors import DataError, LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.branch import Branch, drop_superseded
 from loader.materialise.iceberg.commit_lock import table_lock
@@ -79,10 +79,14 @@ def _attempt(
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
-    if applied is not None and applied.seqno >= work.target and _has_load(warehouse, store, load, metadata):
+    if (
+        applied is not None
+        and applied.seqno >= work.target
+        and (manifest.adopted or _has_load(warehouse, store, load, metadata))
+    ):
         return idle_result(work.name, applied, "already", applied.seqno)
     if applied is not None and applied.seqno > work.target:
-        OvertakenLoads(store, manifest.source).begin(work.name, load.key, work.target)
+        _note_overtaken(store, load, work)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
@@ -121,12 +125,29 @@ def _has_load(warehouse: Warehouse, store: Store, load: StagedLoad, metadata: Ta
     return is_noted(store, load.key, warehouse.catalog)
 
 
+def _note_overtaken(store: Store, load: StagedLoad, work: Work) -> None:
+    """Note that a load is going to set the position of its table back.
+
+    Raises:
+        DataError: the table is a history. It would get the changes after the load once more.
+    """
+    if work.rule.mode == "history":
+        raise DataError(
+            "deltas were merged past the position of this initial load while its rows were read",
+            why="the table is a history, which would get the changes since that position twice",
+            hint=f"stop the deltas of the source (in Airflow: pause its DAG delta); {work.name.load_again}",
+            table=work.name,
+            position=load.manifest.start,
+        )
+    OvertakenLoads(store, load.manifest.source).begin(work.name, load.key, work.target)
+
+
 def _check_adopted(warehouse: Warehouse, work: Work) -> None:
     """Check that a table that another tool loaded still has its rows: they are not staged."""
     metadata = warehouse.metadata(work.name)
-    if metadata is None or metadata.applied is None:
+    if metadata is None or metadata.applied is None or metadata.applied.seqno < work.target:
         raise LoaderError(
-            "the adopted table is not in the warehouse any more",
+            "the adopted table is not in the warehouse any more, or only an older version of it",
             why="its rows are not staged, because another tool loaded it",
             hint=work.name.load_again,
             table=work.name,

@@ -15,7 +15,7 @@ from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.postponement import Postponement, awaited_table, is_waiting
-from loader.materialise.merge.published_record import complete_seqno, publish
+from loader.materialise.merge.published_record import complete_seqno, is_behind, publish
 from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
 from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.merge.table_results import WaitingForTable, no_progress_error, rows_unavailable_error
@@ -122,8 +122,11 @@ class SourceRun:
         if any(result.status == "failed" for result in results):
             return ""
         published = publish(self._chain, self._last, results)
+        # The record may be an older one of this stop, which does not say that these tables are behind.
+        behind = {result.table for result in results if is_behind(result, self._last)}
         for load in self._overtaken_before:
-            self._overtaken.end(load.name, load.seqno)
+            if load.table not in behind:
+                self._overtaken.end(load.name, load.seqno)
         return published
 
     def _postpone_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:

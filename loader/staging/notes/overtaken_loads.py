@@ -2,7 +2,8 @@
 
 The newest published record then says more of the table than is true, until a run has merged the log again. Each load
 has one document, in the folder of the source and outside its generations. It is made before the load is committed, and
-removed by the run that publishes the next record. It decides whether a run has work, never what is in the table.
+removed by a run that has merged the table and published a record. It decides whether a run has work, never what is in
+the table.
 """
 
 from __future__ import annotations
