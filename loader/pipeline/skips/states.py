@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -183,7 +184,11 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
     if not mine:
         return ""
     name = TableName.parse(table)
-    loads = (chain.newest_load(generation.name, name) for generation in chain.generations())
-    loaded = max((load.start_seqno for load in loads if load), default=0)
+    generations = [generation.name for generation in chain.generations()]
+
+    def is_loaded(since: int) -> bool:
+        return any(chain.has_load(generation, name, since, sys.maxsize) for generation in generations)
+
     # A load before the rename that gave the table its name was of another table.
-    return next((one.start for one in mine if max(one.applies_from, dict(one.named_at).get(table, 0)) > loaded), "")
+    since = ((one, max(one.applies_from, dict(one.named_at).get(table, 0))) for one in mine)
+    return next((one.start for one, seqno in since if not is_loaded(seqno)), "")
