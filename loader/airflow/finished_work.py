@@ -20,6 +20,7 @@ from loader.model.table import TableName
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
 from loader.staging.layout import published_key
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantines
 from loader.store.registry import open_store
@@ -81,6 +82,8 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     start, record = newest
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
+    if any(load.table not in record.behind for load in OvertakenLoads(store, spec.source).all()):
+        return None  # the log after such a load is still to be merged
     quarantined = Quarantines(store, spec.source).all() if record.behind else {}
     now = None if spec.now else utc_now()
     pauses = Pauses(store, spec.source).all() if record.postponed else {}

@@ -48,6 +48,8 @@ class LoadPlan(Document):
         unlogged: see read_unlogged of loader.source.schemas.
         select: the expressions to read, in the order of the table's columns.
         undecodable: see Shaping.
+        locked_at: of a table without a key, the end of the log once nobody could rename the table any more. Before it,
+            another table may have had the name. Empty in plans of versions that did not store it.
     """
 
     source: str
@@ -65,6 +67,7 @@ class LoadPlan(Document):
     gtids: str = ""
     undecodable: Literal["error", "hex"] = "error"
     unlogged: tuple[str, ...] | None = None
+    locked_at: str = ""
 
     @cached_property
     def definition(self) -> TableSchema:

@@ -20,6 +20,7 @@ from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
 from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas
+from loader.source.server_facts import log_end
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -50,7 +51,17 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         schema = read_schemas(asking, [table])[0]
         if schema.key:
             raise RetryableError("the table got a key during its initial load", hint="run again", table=table)
+        own = plan_single_chunk(asking, spec, schema, position, digest)
+        own = own.model_copy(update={"locked_at": str(log_end(asking))})
         # Another attempt at the same position saw the same rows, so its plan is equivalent.
-        plan = loads.begin(plan_single_chunk(asking, spec, schema, position, digest))
+        plan = loads.begin(own)
+        if plan.locked_at != own.locked_at:
+            raise RetryableError(
+                "the log grew between the snapshot of the table and its lock",
+                why="an unfinished load at the same position locked it earlier",
+                hint="run again",
+                table=table,
+                position=plan.position,
+            )
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)

@@ -260,7 +260,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
             hint=LOAD_ALL_AGAIN,
             position=plan.position,
         )
-    end = end if plan.key else Position.parse(plan.position)
+    end = end if plan.key else Position.parse(plan.locked_at or plan.position)
     files = tuple(chunk.file for chunk in sorted(chunks, key=lambda chunk: chunk.number) if chunk.file)
     return Manifest(
         source=plan.source,

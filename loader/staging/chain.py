@@ -32,10 +32,11 @@ from loader.staging.layout import (
     filled_key,
     interval_folder,
     load_folder,
+    loaded_key,
     published_key,
     purged_key,
 )
-from loader.staging.notes.finished_work import Purged
+from loader.staging.notes.finished_work import Loaded, Purged
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
@@ -416,6 +417,17 @@ class PlanChain:
         folder = load_folder(self.source, generation, table)
         keys = (f"{folder}/{name}/manifest.json" for name in reversed(self.store.folders(folder + "/")))
         return next((found for key in keys if (found := Manifest.find(self.store, key))), None)
+
+    def has_load(self, generation: str, table: TableName, low: int, below: int) -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
+        folder = load_folder(self.source, generation, table)
+        names = [name for name in self.store.folders(folder + "/") if low <= int(name) < below]
+        manifests = (f"{folder}/{name}/manifest.json" for name in names)
+        return any(Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key) for key in manifests)
+
+    def _is_adopted(self, manifest: str) -> bool:
+        found = Manifest.find(self.store, manifest)
+        return found is not None and found.adopted
 
     def exact_seqno(self, generation: str, table: TableName) -> int:
         """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""

@@ -475,6 +475,7 @@ class Published(Document):
             records of versions that did not store it.
         skipped: by key of a skip of an operator, the names at `stop` of the tables that lack rows. Without those of
             records of versions that did not store it.
+        named_at: by key of a skip and name of such a table, the seqno of the rename that gave the name, if any.
         rows: by table of the record, its staged inserts, updates and deletes up to `stop`, since the first record that
             has the table and stored them. The rows of tables that are behind count as well.
     """
@@ -489,12 +490,14 @@ class Published(Document):
     made: dict[str, int] | None = None
     committed_at: str = ""
     skipped: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    named_at: dict[str, dict[str, int]] = Field(default_factory=dict)
     rows: dict[str, tuple[_Count, _Count, _Count]] = Field(default_factory=dict)
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        omitted |= {name for name in ("committed_at", "postponed", "skipped", "rows") if not getattr(self, name)}
+        optional = ("committed_at", "postponed", "skipped", "named_at", "rows")
+        omitted |= {name for name in optional if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -503,7 +506,18 @@ class Published(Document):
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
         behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
         postponed = {name: one for name, one in self.postponed.items() if name not in caught_up}
-        return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind, "postponed": postponed})
+        # Both records are of the same position, so the later one also has the names of the earlier one.
+        changed = {"tables": self.tables | caught_up, "behind": behind, "postponed": postponed}
+        skipped = {"skipped": self.skipped | later.skipped, "named_at": self.named_at | later.named_at}
+        return self.model_copy(update=changed | skipped)
+
+    @property
+    def skipped_names(self) -> dict[str, dict[str, int]]:
+        """The names in `skipped` with their seqnos of `named_at`; 0 for a name that no rename gave."""
+        return {
+            key: {name: self.named_at.get(key, {}).get(name, 0) for name in names}
+            for key, names in self.skipped.items()
+        }
 
     def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""

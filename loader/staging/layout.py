@@ -95,6 +95,16 @@ def pause_key(source: str, table: TableName) -> str:
     return f"{pause_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
+def overtaken_folder(source: str) -> str:
+    """Return the folder of the initial loads that merges have overtaken. No generation has this name."""
+    return f"{encode(source)}/overtaken"
+
+
+def overtaken_key(source: str, table: TableName, seqno: int) -> str:
+    """Return the key of the note that merges have overtaken the initial load of a table at a seqno."""
+    return f"{overtaken_folder(source)}/{encode(table.schema)}/{encode(table.table)}/{seqno:020d}.json"
+
+
 def refusal_key(source: str, table: TableName) -> str:
     """Return the key of the note why a table could not be loaded. No generation has the name of its folder."""
     return f"{encode(source)}/refused/{encode(table.schema)}/{encode(table.table)}.json"

@@ -26,6 +26,7 @@ REASONS = [
     r"^\d+ values do not fit the column's type .* in the key$",
     r"^the log does not have all changes of the table its foreign keys CASCADE or SET NULL",
     r"its foreign keys CASCADE or SET NULL, and the server does not log the rows that they change",
+    r"^deltas were merged past the position of this initial load while its rows were read the table is a history",
     r"^the log leaves a generated column out of changes, whether or not it changes",
 ]
 """Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""

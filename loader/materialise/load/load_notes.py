@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
+from loader.materialise.spec import CatalogSettings, LoadSpec, MaterialiseResult, TableResult
 from loader.model.table import TableName
 from loader.staging.layout import loaded_key
 from loader.staging.notes.finished_work import Loaded
@@ -15,6 +15,12 @@ def note_loaded(store: Store, spec: LoadSpec, result: TableResult, manifest: str
     """Note that the load with this manifest key is in the warehouse, at the position of `result`."""
     note = Loaded(source=spec.source, table=result.table, position=result.position, warehouse=spec.catalog.place)
     store.create(loaded_key(manifest), note.canonical())
+
+
+def is_noted(store: Store, manifest: str, catalog: CatalogSettings) -> bool:
+    """Return whether the load with this manifest key is noted for this warehouse."""
+    note = Loaded.find(store, loaded_key(manifest))
+    return note is not None and note.warehouse == catalog.place
 
 
 def find_noted_loads(spec: LoadSpec) -> MaterialiseResult | None:

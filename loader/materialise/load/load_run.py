@@ -18,6 +18,7 @@ from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.progress import Progress, TableCount
 from loader.staging.chain import PlanChain
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.quarantine import Quarantines
 from loader.staging.notes.refusals import note_refusal
 from loader.store.registry import open_store
@@ -108,6 +109,7 @@ class LoadRun:
             note_loaded(self._store, self._spec, result, load.key)
         elif result.error and is_permanent_failure(result):
             note_refusal(self._store, source, load.work.name, result.error)
+            OvertakenLoads(self._store, source).end(load.work.name, load.work.target)
 
     def _staged_load(self, key: str) -> StagedLoad:
         manifest = read_load_manifest(self._store, key, self._spec.source, self._generations)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
 
-from loader.errors import LoaderError, RetryableError, StagedDataError
+from loader.errors import DataError, LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.branch import Branch, drop_superseded
 from loader.materialise.iceberg.commit_lock import table_lock
@@ -26,6 +26,7 @@ from loader.materialise.iceberg.table_metadata import (
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner
+from loader.materialise.load.load_notes import is_noted
 from loader.materialise.load.native_load import write_natively
 from loader.materialise.load.row_insert import insert_rows
 from loader.materialise.load.staged_load import StagedLoad
@@ -36,6 +37,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.staging.documents import Manifest
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.base import Store
 
 _ATTEMPTS = 5
@@ -59,7 +61,7 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, load.manifest, work, generations)
+                result = _attempt(warehouse, store, load, work, generations)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -69,16 +71,22 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
 
 
 def _attempt(
-    warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
+    warehouse: Warehouse, store: Store, load: StagedLoad, work: Work, generations: Sequence[str]
 ) -> TableResult:
+    manifest = load.manifest
     if manifest.adopted:
         _check_adopted(warehouse, work)
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
-    # A merge may have brought the table to the position of the load: then its rows are replaced nevertheless.
-    if applied is not None and (applied.seqno, applied.loaded) >= (work.target, True):
+    if (
+        applied is not None
+        and applied.seqno >= work.target
+        and (manifest.adopted or _has_load(warehouse, store, load, metadata))
+    ):
         return idle_result(work.name, applied, "already", applied.seqno)
+    if applied is not None and applied.seqno > work.target:
+        _note_overtaken(store, load, work)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
@@ -104,12 +112,42 @@ def _attempt(
     )
 
 
+def _has_load(warehouse: Warehouse, store: Store, load: StagedLoad, metadata: TableMetadata) -> bool:
+    """Return whether a table has the rows of an initial load, or of a later load.
+
+    Merges may have brought a table to the position of its load, or past it, while the load was read. Then its rows are
+    replaced nevertheless, and the log is merged again from there. The commit of a load may have expired; its note has
+    not.
+    """
+    loads = (position.seqno for position in metadata.applied_positions() if position.loaded)
+    if any(seqno >= load.work.target for seqno in loads):
+        return True
+    return is_noted(store, load.key, warehouse.catalog)
+
+
+def _note_overtaken(store: Store, load: StagedLoad, work: Work) -> None:
+    """Note that a load is going to set the position of its table back.
+
+    Raises:
+        DataError: the table is a history. It would get the changes after the load once more.
+    """
+    if work.rule.mode == "history":
+        raise DataError(
+            "deltas were merged past the position of this initial load while its rows were read",
+            why="the table is a history, which would get the changes since that position twice",
+            hint=f"stop the deltas of the source (in Airflow: pause its DAG delta); {work.name.load_again}",
+            table=work.name,
+            position=load.manifest.start,
+        )
+    OvertakenLoads(store, load.manifest.source).begin(work.name, load.key, work.target)
+
+
 def _check_adopted(warehouse: Warehouse, work: Work) -> None:
     """Check that a table that another tool loaded still has its rows: they are not staged."""
     metadata = warehouse.metadata(work.name)
-    if metadata is None or metadata.applied is None:
+    if metadata is None or metadata.applied is None or metadata.applied.seqno < work.target:
         raise LoaderError(
-            "the adopted table is not in the warehouse any more",
+            "the adopted table is not in the warehouse any more, or only an older version of it",
             why="its rows are not staged, because another tool loaded it",
             hint=work.name.load_again,
             table=work.name,

@@ -33,10 +33,11 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
         for result in results
         if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
-        if not _is_behind(result, last)
+        if not is_behind(result, last)
     }
-    behind = [result for result in results if _is_behind(result, last)]
+    behind = [result for result in results if is_behind(result, last)]
     names = {*tables, *(result.table for result in behind)}
+    skipped = chain.skipped_names(last.stop_seqno, tables)
     record = Published(
         source=chain.source,
         generation=last.generation,
@@ -45,7 +46,8 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         tables=tables,
         behind={result.table: _seqno_behind(result) for result in behind},
         postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
-        skipped=chain.skipped_names(last.stop_seqno, tables),
+        skipped={key: tuple(names) for key, names in skipped.items()},
+        named_at={key: renamed for key, names in skipped.items() if (renamed := {n: s for n, s in names.items() if s})},
         made=chain.creation_seqnos(last.stop_seqno, names),
         committed_at=chain.newest_commit_time(last.stop_seqno),
         rows=chain.staged_rows(last.stop_seqno, names),
@@ -53,7 +55,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
     return chain.publish(last, record)
 
 
-def _is_behind(result: TableResult, last: Manifest) -> bool:
+def is_behind(result: TableResult, last: Manifest) -> bool:
     """Return whether a record at the stop of `last` lists a table as behind.
 
     A postponed table without changes since its newest commit is not behind.
@@ -78,7 +80,7 @@ def _postponed_table(result: TableResult) -> PostponedTable:
 
 def _check_complete(result: TableResult, last: Manifest) -> None:
     """Verify that a table has every record up to the stop. Later runs rely on it and do not read the log before it."""
-    if _is_behind(result, last) or (result.complete_through or 0) >= last.stop_seqno:
+    if is_behind(result, last) or (result.complete_through or 0) >= last.stop_seqno:
         return
     raise LoaderError(
         "the interval cannot be published: a table may lack records up to its stop",

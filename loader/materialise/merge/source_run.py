@@ -15,7 +15,7 @@ from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.postponement import Postponement, awaited_table, is_waiting
-from loader.materialise.merge.published_record import complete_seqno, publish
+from loader.materialise.merge.published_record import complete_seqno, is_behind, publish
 from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
 from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.merge.table_results import WaitingForTable, no_progress_error, rows_unavailable_error
@@ -31,6 +31,7 @@ from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantines
 from loader.store.registry import open_store
@@ -92,6 +93,8 @@ class SourceRun:
         self._record = chain.newest_published()
         self._planner = MergePlanner(warehouse, chain, self._record)
         self._quarantine = RunQuarantine(warehouse, Quarantines(chain.store, chain.source), last)
+        self._overtaken = OvertakenLoads(chain.store, chain.source)
+        self._overtaken_before = self._overtaken.applied()
         pauses, now = Pauses(chain.store, chain.source).all(), None if spec.now else utc_now()
         self._postponement = Postponement(pauses, self._record, spec.rules, now)
         # By table that was merged from a later life on, the error of its earlier lives.
@@ -110,13 +113,21 @@ class SourceRun:
         postponed = [result for result in results if result.postponed]
         others = self._quarantine.quarantine_failures([result for result in results if not result.postponed])
         results = sorted([*others, *postponed], key=lambda result: result.table)
-        incomplete = any(result.status == "failed" for result in results)
         return MaterialiseResult(
-            tables=tuple(results),
-            stop=self._last.stop,
-            stop_seqno=self._stop,
-            published="" if incomplete else publish(self._chain, self._last, results),
+            tables=tuple(results), stop=self._last.stop, stop_seqno=self._stop, published=self._publish(results)
         )
+
+    def _publish(self, results: Sequence[TableResult]) -> str:
+        """Publish the record and return its key; not if a table failed and is not quarantined."""
+        if any(result.status == "failed" for result in results):
+            return ""
+        published = publish(self._chain, self._last, results)
+        # The record may be an older one of this stop, which does not say that these tables are behind.
+        behind = {result.table for result in results if is_behind(result, self._last)}
+        for load in self._overtaken_before:
+            if load.table not in behind:
+                self._overtaken.end(load.name, load.seqno)
+        return published
 
     def _postpone_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
         """Return the results, in which tables that wait for a postponed table are postponed and not failed."""

@@ -16,7 +16,7 @@ from loader.failpoints import failpoint
 from loader.materialise.plan.ddl_events import read_barrier, writes_rows
 from loader.materialise.plan.lifetimes import TableOrigin, find_origin
 from loader.materialise.plan.merge_plan import find_covering_intervals
-from loader.materialise.plan.skipped_names import follow_names
+from loader.materialise.plan.skipped_names import Names, follow_names
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
@@ -278,8 +278,8 @@ class Chain:
                     found[name] = 0 if origin.dropped else origin.last or 0
         return found
 
-    def skipped_names(self, target: int, tables: Container[str]) -> dict[str, tuple[str, ...]]:
-        """Return the value of `Published.skipped` for a record at `target` with these tables.
+    def skipped_names(self, target: int, tables: Container[str]) -> dict[str, Names]:
+        """Return the names for `Published.skipped` and `named_at` of a record at `target` with these tables.
 
         Return nothing if the newest record is beyond the target.
         """
@@ -287,16 +287,15 @@ class Chain:
         if record is not None and record.stop_seqno > target:
             return {}
         reached = record.stop_seqno if record else 0
-        caught_up = [seqno for name, seqno in record.behind.items() if seqno and name in tables] if record else []
+        caught_up = [seqno for name, seqno in record.behind.items() if name in tables] if record else []
         # The skips of a table that was behind may have been used since, in intervals before the record.
         since = self.intervals_between(min([reached, *caught_up]), target)
         skips = Skips(self.store, self.source)
-        return follow_names(record.skipped if record else {}, reached, since, cache(skips.get), self._is_loaded)
+        return follow_names(record.skipped_names if record else {}, reached, since, cache(skips.get), self._is_loaded)
 
     def _is_loaded(self, table: TableName, after: int, before: int) -> bool:
-        """Return whether the newest initial load of a table read it after a transaction and before another one."""
-        loads = (self._plans.newest_load(generation, table) for generation in self.generations)
-        return any(after <= load.start_seqno < before for load in loads if load)
+        """Return whether an initial load of a table read it after a transaction and before another one."""
+        return any(self._plans.has_load(generation, table, after, before) for generation in self.generations)
 
     def newest_commit_time(self, target: int) -> str:
         """Return the newest commit time up to `target`; empty if the newest record does not hold the times before it.

@@ -14,15 +14,17 @@ from loader.staging.notes.skips import SkipRecord
 
 IsLoaded = Callable[[TableName, int, int], bool]
 """Returns whether a table was loaded after the transaction with a seqno, and before the one with another."""
+Names = dict[str, int]
+"""The names of tables, `schema.table`, each with the seqno of the rename that gave it; 0 without a rename."""
 
 
 def follow_names(
-    known: Mapping[str, Iterable[str]],
+    known: Mapping[str, Mapping[str, int]],
     reached: int,
     manifests: Iterable[Manifest],
     skip_of: Callable[[str], SkipRecord],
     is_loaded: IsLoaded,
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, Names]:
     """Return the names of the tables that lack rows, by key of the skip, at the stop of the last interval.
 
     A table that was loaded again before it was renamed lacks no rows under its new name.
@@ -34,17 +36,22 @@ def follow_names(
         skip_of: returns a record by its key.
         is_loaded: see IsLoaded.
     """
-    found = {key: (reached, set(map(TableName.parse, names))) for key, names in known.items()}
+    found = {
+        key: (reached, {TableName.parse(name): seqno for name, seqno in names.items()}) for key, names in known.items()
+    }
     for manifest in manifests:
         for key in manifest.skips:
             found.setdefault(key, _names_in(manifest, skip_of(key)))
         for seqno, renamed in iter_renames(manifest):
             for key, (since, names) in found.items():
                 if seqno > since and renamed.old in names:
-                    names.remove(renamed.old)
-                    if not is_loaded(renamed.old, skip_of(key).seqno, seqno):
-                        names.add(renamed.new)
-    return {key: tuple(sorted(map(str, names))) for key, (_, names) in sorted(found.items())}
+                    # An earlier load was of another table that had the name then.
+                    named = names.pop(renamed.old)
+                    if not is_loaded(renamed.old, max(skip_of(key).seqno, named), seqno):
+                        names[renamed.new] = seqno
+    return {
+        key: {str(name): names[name] for name in sorted(names, key=str)} for key, (_, names) in sorted(found.items())
+    }
 
 
 def iter_renames(manifest: Manifest) -> Iterator[tuple[int, Renamed]]:
@@ -54,10 +61,10 @@ def iter_renames(manifest: Manifest) -> Iterator[tuple[int, Renamed]]:
             yield from ((barrier.seqno, one) for one in read_barrier(barrier) if isinstance(one, Renamed))
 
 
-def _names_in(manifest: Manifest, skip: SkipRecord) -> tuple[int, set[TableName]]:
+def _names_in(manifest: Manifest, skip: SkipRecord) -> tuple[int, dict[TableName, int]]:
     """Return the tables of a skip, and the seqno of the transaction in the interval that left it out.
 
     On another server the transaction has another seqno, which is not known. Then the stop of the interval counts.
     """
     since = skip.seqno if skip.generation == manifest.generation else manifest.stop_seqno
-    return since, set(map(TableName.parse, skip.tables))
+    return since, dict.fromkeys(map(TableName.parse, skip.tables), 0)

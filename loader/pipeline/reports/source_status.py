@@ -16,6 +16,7 @@ from loader.pipeline.skips.states import SkipState, SkipStates, first_skip
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 
 _AT_ONCE = 8
 """Requests to the store. Its client keeps ten connections, and each table needs some requests."""
@@ -25,7 +26,8 @@ class TableState(BaseModel):
     """A table in the newest published record.
 
     Attributes:
-        exact: its applied position is past the end of its initial load, and none of its rows was skipped since.
+        exact: its applied position is past the end of its initial load, none of its rows was skipped since, and no
+            load has set its position back since the record.
         skipped_at: the first transaction since its initial load in which an operator skipped its rows; empty if none.
     """
 
@@ -83,6 +85,7 @@ def _table_states(
 ) -> tuple[TableState, ...]:
     """Return the states of the tables of a record, sorted. `pool`: for the requests to the store."""
     generations = [generation.name for generation in chain.generations()]
+    overtaken = {load.table for load in OvertakenLoads(chain.store, chain.source).all()}
 
     def state(name: str) -> TableState:
         table, skipped_at = newest.tables[name], first_skip(chain, name, skips)
@@ -92,7 +95,7 @@ def _table_states(
             table=name,
             applied_seqno=table.applied,
             snapshot=table.snapshot,
-            exact=not skipped_at and newest.stop_seqno >= exact_at,
+            exact=not skipped_at and name not in overtaken and newest.stop_seqno >= exact_at,
             skipped_at=skipped_at,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from loader.materialise.plan.skipped_names import Names
 from loader.model.table import TableName
 from loader.pipeline.chain.interval_lookup import newest_record
 from loader.pipeline.skips.renames import names_after
@@ -42,6 +44,7 @@ class SkipState(BaseModel):
         applies_from: the seqno from which the tables lack the rows; 0 if it is not used yet.
         names: the names that the tables have now in the warehouse, or at the stop of the interval if it is not applied
             yet; empty if it is not used yet.
+        named_at: names that a rename gave, each with its seqno.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,6 +62,7 @@ class SkipState(BaseModel):
     why: str = ""
     applies_from: int = 0
     names: tuple[str, ...] = ()
+    named_at: tuple[tuple[str, int], ...] = ()
 
     @property
     def table_text(self) -> str:
@@ -89,6 +93,7 @@ class SkipStates:
     def of(self, key: str, record: SkipRecord) -> SkipState:
         """Return the state of a record."""
         state, why, seqno = self._with_withdrawal(key, record, *self._judge(key, record))
+        names = self._names(key, record) if state == "used" else {}
         return SkipState(
             start=record.start,
             seqno=record.seqno,
@@ -102,18 +107,19 @@ class SkipStates:
             state=state,
             why=why,
             applies_from=seqno,
-            names=self._names(key, record) if state == "used" else (),
+            names=tuple(names),
+            named_at=tuple((name, at) for name, at in names.items() if at),
         )
 
-    def _names(self, key: str, record: SkipRecord) -> tuple[str, ...]:
+    def _names(self, key: str, record: SkipRecord) -> Names:
         if self._published and key in self._published.skipped:
-            return self._published.skipped[key]
+            return self._published.skipped_names[key]
         tables = [TableName.parse(table) for table in record.tables]
         start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
         manifest = self._chain.extracted_manifest(record.generation, start) if start is not None else None
         if manifest is None or manifest.stop_seqno < record.seqno:  # it is staged from the log of another server
-            return record.tables
-        return tuple(sorted(map(str, names_after(manifest, tables, record.seqno))))
+            return dict.fromkeys(record.tables, 0)
+        return names_after(manifest, tables, record.seqno)
 
     def plan_with(self, key: str, record: SkipRecord) -> Plan | None:
         """Return the plan that carries a record, or None. Extractions of this plan always leave the rows out."""
@@ -178,6 +184,11 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
     if not mine:
         return ""
     name = TableName.parse(table)
-    loads = (chain.newest_load(generation.name, name) for generation in chain.generations())
-    loaded = max((load.start_seqno for load in loads if load), default=0)
-    return next((one.start for one in mine if one.applies_from > loaded), "")
+    generations = [generation.name for generation in chain.generations()]
+
+    def is_loaded(since: int) -> bool:
+        return any(chain.has_load(generation, name, since, sys.maxsize) for generation in generations)
+
+    # A load before the rename that gave the table its name was of another table.
+    since = ((one, max(one.applies_from, dict(one.named_at).get(table, 0))) for one in mine)
+    return next((one.start for one, seqno in since if not is_loaded(seqno)), "")

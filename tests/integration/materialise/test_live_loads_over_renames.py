@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loader.initial_load import chunk_task
+from loader.initial_load import chunk_task, keyless_table
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
@@ -64,3 +64,30 @@ def test_a_table_is_put_aside_while_it_is_loaded(source: LiveSource, monkeypatch
     second = source.delta()
     errors = [one.error for one in (*first.tables, *second.tables) if one.error]
     assert source.differences() == [] or errors
+
+
+def test_tables_without_a_key_swap_names_after_the_snapshot_and_before_the_lock(
+    live: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.run(
+        "CREATE TABLE a (name VARCHAR(20))",
+        "CREATE TABLE b LIKE a",
+        "INSERT INTO a VALUES ('one'),('two')",
+        "INSERT INTO b VALUES ('eins'),('zwei'),('drei')",
+    )
+    live.load("b")
+    lock, ran = keyless_table.lock_definition, Event()
+
+    def lock_definition(*arguments: Any) -> None:
+        if not ran.is_set():
+            ran.set()
+            live.run("RENAME TABLE a TO tmp_swap, b TO a, tmp_swap TO b")
+        lock(*arguments)
+
+    monkeypatch.setattr(keyless_table, "lock_definition", lock_definition)
+    live.load("a")
+    first = live.delta()
+    live.run("INSERT INTO a VALUES ('nine')", "INSERT INTO b VALUES ('neun')")
+    second = live.delta()
+    errors = [one.error for one in (*first.tables, *second.tables) if one.error]
+    assert live.differences() == [] or errors

@@ -40,10 +40,12 @@ def followed(
     manifests: list[Manifest], record: SkipRecord, known: tuple[str, ...] = (), reached: int = 0, loaded: str = ""
 ) -> tuple[str, ...]:
     def is_loaded(table: TableName, after: int, before: int) -> bool:
-        assert record.seqno == after < before
+        assert record.seqno <= after <= before
         return table.table == loaded
 
-    found = follow_names({KEY: known} if known else {}, reached, manifests, lambda _: record, is_loaded)
+    found = follow_names(
+        {KEY: dict.fromkeys(known, 0)} if known else {}, reached, manifests, lambda _: record, is_loaded
+    )
     assert set(found) <= {KEY}
     return tuple(name.removeprefix("shop.") for name in found.get(KEY, ()))
 
@@ -72,6 +74,23 @@ def test_tables_that_exchange_their_names_are_told_apart() -> None:
 def test_a_table_that_was_loaded_again_before_its_rename_lacks_nothing(loaded: str, names: tuple[str, ...]) -> None:
     manifests = [interval(1, "RENAME TABLE a TO x"), interval(2, "RENAME TABLE y TO z")]
     assert followed(manifests, skip(5, "a", "b"), ("shop.a", "shop.b"), loaded=loaded) == names
+
+
+def test_a_name_counts_from_the_rename_that_gave_it() -> None:
+    """A load before it is of the table that had the name then."""
+    asked: list[tuple[str, int, int]] = []
+
+    def is_loaded(table: TableName, after: int, before: int) -> bool:
+        asked.append((table.table, after, before))
+        return False
+
+    first, second = interval(1, "RENAME TABLE x TO old_x, a TO x"), interval(2, "RENAME TABLE x TO y")
+    at = [manifest.start_seqno + 10 for manifest in (first, second)]
+    assert follow_names({KEY: {"shop.a": 0}}, 0, [first], lambda _: skip(5, "a"), is_loaded) == {KEY: {"shop.x": at[0]}}
+    assert follow_names({KEY: {"shop.x": at[0]}}, 0, [second], lambda _: skip(5, "a"), is_loaded) == {
+        KEY: {"shop.y": at[1]}
+    }
+    assert asked == [("a", 5, at[0]), ("x", at[0], at[1])]
 
 
 def test_a_statement_that_cannot_be_read_hides_no_other_rename() -> None:
