@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from loader.settings import SourceSettings
 
-_NOTHING: dict[str, Any] = {"start": "", "stop": "", "stop_seqno": None, "caught_up": True, "tables": []}
-
 
 class BinlogDeltaOperator(DeltaStagesOperator):
     """Applies everything that is new in the binary log of a source to its tables, as `loader run` does.
@@ -58,7 +56,7 @@ class BinlogDeltaOperator(DeltaStagesOperator):
         interval = plan_run(settings, f"{ti.dag_id}/{ti.run_id}/{ti.task_id}/{ti.map_index}", self.until)
         if interval is None:
             self.log.info("the log has nothing after the initial load")
-            return _NOTHING
+            return _nothing_new(settings)
         self.use_case, self.arguments = "extract", interval
         staged = self._stage(context, settings)
         self._listed = interval["listed"]
@@ -92,3 +90,12 @@ class BinlogDeltaOperator(DeltaStagesOperator):
                 raise failed
         if unstaged := results[0].get("failed"):
             raise rebuild(unstaged)
+
+
+def _nothing_new(settings: SourceSettings) -> dict[str, Any]:
+    """Return the result of a log that ends where the chain begins."""
+    from loader.pipeline import chain_of
+
+    begun = chain_of(settings).require_generation()
+    seqno = begun.start_position.seqno(begun.shift)
+    return {"start": begun.start, "stop": begun.start, "stop_seqno": seqno, "caught_up": True, "tables": []}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import read_barrier
@@ -61,10 +63,31 @@ def iter_renames(manifest: Manifest) -> Iterator[tuple[int, Renamed]]:
             yield from ((barrier.seqno, one) for one in read_barrier(barrier) if isinstance(one, Renamed))
 
 
-def _names_in(manifest: Manifest, skip: SkipRecord) -> tuple[int, dict[TableName, int]]:
-    """Return the tables of a skip, and the seqno of the transaction in the interval that left it out.
+def possible_names(manifest: Manifest, tables: Iterable[TableName]) -> dict[TableName, int]:
+    """Return all names that tables can have at the stop of an interval in which they have these names at some seqno."""
+    names = dict.fromkeys(tables, 0)
+    for _, renames in groupby(iter_renames(manifest), key=itemgetter(0)):
+        names |= follow_renames(names, renames)
+    return names
 
-    On another server the transaction has another seqno, which is not known. Then the stop of the interval counts.
+
+def follow_renames(names: Mapping[TableName, int], renames: Iterable[tuple[int, Renamed]]) -> dict[TableName, int]:
+    """Return the names that tables have after renames with their seqnos."""
+    found = dict(names)
+    for seqno, renamed in renames:
+        if renamed.old in found:
+            del found[renamed.old]
+            found[renamed.new] = seqno
+    return found
+
+
+def _names_in(manifest: Manifest, skip: SkipRecord) -> tuple[int, dict[TableName, int]]:
+    """Return the tables of a skip, and a seqno at which they have these names in the interval that left it out.
+
+    On another server the transaction has another seqno, which is not known. A rename in the interval is before it, or
+    after it. Then both names count.
     """
-    since = skip.seqno if skip.generation == manifest.generation else manifest.stop_seqno
-    return since, dict.fromkeys(map(TableName.parse, skip.tables), 0)
+    tables = map(TableName.parse, skip.tables)
+    if skip.generation == manifest.generation:
+        return skip.seqno, dict.fromkeys(tables, 0)
+    return manifest.stop_seqno, possible_names(manifest, tables)

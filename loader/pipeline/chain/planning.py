@@ -19,7 +19,7 @@ from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.foreign_keys import logs_cascades
-from loader.source.schemas import find_sequences, read_ambiguous_tables
+from loader.source.schemas import read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
@@ -185,7 +185,7 @@ class _SourceState:
         stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
-        sequences: of MariaDB, if the log does not tell them from tables.
+        sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
     """
 
     stop: Position
@@ -211,7 +211,7 @@ def _read_source(
         captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
         untold = read_ambiguous_tables(connection, captured)
         late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
-        sequences = [] if named else find_sequences(connection, captured)
+        sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
         logged = logs_cascades(connection)
         stop = max(start, server_facts.log_end(connection))

@@ -14,7 +14,7 @@ from loader.schema.alteration import Key
 from loader.schema.history import KnownTable
 from loader.settings import SourceSettings
 from loader.source.bulk_schemas import ServerTable, read_tables
-from loader.source.schemas import find_tables
+from loader.source.schemas import find_sequences, find_tables
 from loader.source.server_facts import log_end, logs_names
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation
@@ -58,6 +58,17 @@ def store_new_tables(connection: Connection[Any], settings: SourceSettings, stor
     known = {str(table.name).lower() for table in told.tables}
     names = {name for name in find_tables(connection, captured) if str(name).lower() not in known}
     return store.put(_read(connection, names.__contains__)) if names else ""
+
+
+def find_new_sequences(
+    connection: Connection[Any], captured: Callable[[TableName], bool], known: Schemas
+) -> list[TableName]:
+    """Return MariaDB's sequences that match the filter, except those with the name of a known table.
+
+    The log of such a table goes on until it is dropped.
+    """
+    names = {one.table.lower() for one in known.tables}
+    return [name for name in find_sequences(connection, captured) if str(name).lower() not in names]
 
 
 def describe_tables(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from loader.materialise.plan.skipped_names import Names, iter_renames
+from loader.materialise.plan.skipped_names import Names, follow_renames, iter_renames, possible_names
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
+from loader.staging.notes.skips import SkipRecord
 
 
-def names_after(manifest: Manifest, tables: Iterable[TableName], since: int) -> Names:
-    """Return the names at the stop of an interval of the tables that have these names at a seqno in it."""
-    names = dict.fromkeys(tables, 0)
-    for seqno, renamed in iter_renames(manifest):
-        if seqno > since and renamed.old in names:
-            del names[renamed.old]
-            names[renamed.new] = seqno
+def names_after(manifest: Manifest, skip: SkipRecord) -> Names:
+    """Return the names of the tables of a skip at the stop of the interval that left it out.
+
+    Args:
+        manifest: of the interval. It can be of another server than the skip; see `possible_names`.
+        skip: the record.
+    """
+    tables = map(TableName.parse, skip.tables)
+    if manifest.generation == skip.generation:
+        later = ((seqno, renamed) for seqno, renamed in iter_renames(manifest) if seqno > skip.seqno)
+        names = follow_renames(dict.fromkeys(tables, 0), later)
+    else:
+        names = possible_names(manifest, tables)
     return {str(name): names[name] for name in sorted(names, key=str)}

@@ -114,20 +114,15 @@ class SkipStates:
     def _names(self, key: str, record: SkipRecord) -> Names:
         if self._published and key in self._published.skipped:
             return self._published.skipped_names[key]
-        tables = [TableName.parse(table) for table in record.tables]
-        start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
-        manifest = self._chain.extracted_manifest(record.generation, start) if start is not None else None
-        if manifest is None or manifest.stop_seqno < record.seqno:  # it is staged from the log of another server
-            return dict.fromkeys(record.tables, 0)
-        return names_after(manifest, tables, record.seqno)
+        manifest = self._extracted(record)
+        return names_after(manifest, record) if manifest else dict.fromkeys(record.tables, 0)
 
     def plan_with(self, key: str, record: SkipRecord) -> Plan | None:
         """Return the plan that carries a record, or None. Extractions of this plan always leave the rows out."""
-        generation = next(one for one in self._generations if one.name == record.generation)
-        if record.seqno > self._chain.valid_until(generation):
+        if self._goes_on(record):
             return None
-        start = self._chain.start_at_or_before(generation.name, record.seqno - 1)
-        plan = self._chain.plan(generation.name, start) if start is not None else None
+        start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
+        plan = self._chain.plan(record.generation, start) if start is not None else None
         return plan if plan and any(one.key == key for one in plan.skips) else None
 
     def _with_withdrawal(
@@ -143,20 +138,36 @@ class SkipStates:
         return "withdrawn", f"by {withdrawal.by}, {withdrawal.since:%F %T}: {withdrawal.reason}", 0
 
     def _judge(self, key: str, record: SkipRecord) -> tuple[State, str, int]:
-        generation = next(one for one in self._generations if one.name == record.generation)
-        if record.seqno <= self._chain.valid_until(generation):
-            start = self._chain.start_at_or_before(generation.name, record.seqno - 1)
-            manifest = self._chain.extracted_manifest(generation.name, start) if start is not None else None
-            if manifest is None or manifest.stop_seqno < record.seqno:
-                return "waiting", "its interval is not staged yet", 0
+        manifest = self._extracted(record)
+        if manifest and manifest.generation == record.generation:
             return self._in_manifest(key, record, manifest, record.seqno)
+        if manifest:
+            return self._in_manifest(key, record, manifest, manifest.stop_seqno)
+        if not self._goes_on(record):
+            return "waiting", "its interval is not staged yet", 0
         if not record.gtid:
             return "not used", "the log continues on another server from an earlier position, without GTIDs", 0
-        for later in self._generations[self._generations.index(generation) + 1 :]:
-            if found := staged_with_gtid(self._chain, later, record.gtid):
-                extracted = self._chain.extracted_manifest(later.name, found.start_seqno) or found
-                return self._in_manifest(key, record, extracted, found.stop_seqno)
         return "waiting", "the log continues on another server, and its interval there is not staged yet", 0
+
+    def _goes_on(self, record: SkipRecord) -> bool:
+        """Return whether the log continues on another server from a position before the transaction."""
+        return record.seqno > self._chain.valid_until(self._generation(record))
+
+    def _generation(self, record: SkipRecord) -> Generation:
+        return next(one for one in self._generations if one.name == record.generation)
+
+    def _extracted(self, record: SkipRecord) -> Manifest | None:
+        """Return the manifest of the extraction that has the transaction, or None if it is not staged."""
+        if not self._goes_on(record):
+            start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
+            manifest = self._chain.extracted_manifest(record.generation, start) if start is not None else None
+            return manifest if manifest and manifest.stop_seqno >= record.seqno else None
+        if not record.gtid:
+            return None
+        for later in self._generations[self._generations.index(self._generation(record)) + 1 :]:
+            if found := staged_with_gtid(self._chain, later, record.gtid):
+                return self._chain.extracted_manifest(later.name, found.start_seqno) or found
+        return None
 
     def _in_manifest(self, key: str, record: SkipRecord, extracted: Manifest, seqno: int) -> tuple[State, str, int]:
         """Judge a record by the manifests of its interval: its own one, and those of backfilled tables."""

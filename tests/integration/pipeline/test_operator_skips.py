@@ -391,3 +391,22 @@ def test_a_skip_follows_the_source_to_another_server(kind: str, fresh_server: St
     there.run("INSERT INTO shop.orders VALUES (4,'d')")
     following = there.delta()
     assert (following.skips, ids(there.staged(following)["shop.orders"])) == ((), [4])
+
+
+def test_a_rename_on_another_server_in_the_interval_of_a_skip_marks_both_names(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """The place of the transaction in the interval is not known, so the rename can come before or after it."""
+    shop = begun(fresh_server("mysql"), tmp_path)
+    replica = fresh_server("mysql", options_of_replica("mysql"))
+    replicating(shop.server, replica)
+    _, stop = shop.transaction("INSERT INTO shop.orders VALUES (2,'b')")
+    name = shop.gtid(stop)
+    shop.run("RENAME TABLE shop.orders TO shop.sold, shop.items TO shop.orders")
+    shop.planned()
+    shop.skip(name)
+    caught_up(shop.server, replica)
+    there = SkippingShop(replica, shop.at(replica).settings)
+    there.delta()
+    (state,) = there.states()
+    assert (state.state, state.names) == ("used", ("shop.orders", "shop.sold"))

@@ -87,3 +87,22 @@ def test_the_cure_of_a_table_that_keeps_its_history(made: str, fresh_server: Sta
         assert f"ALTER TABLE {table} DROP SYSTEM VERSIONING" in caught.value.hint
         run(server, f"ALTER TABLE {table} DROP SYSTEM VERSIONING")
         assert [column.name for column in read_schemas(connection, [table])[0].columns] == ["id", "x"]
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_table_whose_name_a_sequence_takes_keeps_its_rows(
+    used: bool, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    server = fresh_server("mariadb", {"binlog_row_metadata": "NO_LOG"})
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "NO_LOG")
+    shop.run("CREATE DATABASE nameless\nCREATE TABLE nameless.a (id INT PRIMARY KEY)")
+    pipeline.begin(shop.settings)
+    value = "SELECT NEXTVAL(nameless.a)"
+    shop.run("INSERT INTO nameless.a VALUES (1), (2)\nDROP TABLE nameless.a\nCREATE SEQUENCE nameless.a NOCACHE")
+    shop.run(value if used else "SELECT 1")
+    first = shop.delta()
+    assert [(str(file.name), file.rows) for file in first.files] == [("nameless.a", 2)]
+    assert [(one.table, one.why) for one in first.left_out] == [("nameless.a", "no statement made it")][:used]
+    shop.run(value)
+    second = shop.delta()
+    assert (second.files, second.left_out) == ((), ())

@@ -98,8 +98,10 @@ def test_a_statement_that_cannot_be_read_hides_no_other_rename() -> None:
     assert followed([manifest], skip(5, "a"), ("shop.a",)) == ("x",)
 
 
-def test_on_another_server_the_interval_that_used_the_skip_counts_as_a_whole() -> None:
+def test_on_another_server_a_rename_in_the_interval_is_before_or_after_the_transaction() -> None:
     manifest = interval(3, "RENAME TABLE a TO x", skips=(KEY,))
     record = skip(5, "a", generation="0000")
-    assert followed([manifest], record) == ("a",)
+    assert followed([manifest], record) == ("a", "x")
     assert followed([manifest, interval(4, "RENAME TABLE a TO x")], record) == ("x",)
+    swap = interval(3, "RENAME TABLE a TO t, b TO a, t TO b", skips=(KEY,))
+    assert followed([swap, interval(4, "RENAME TABLE b TO c")], record) == ("a", "c")
