@@ -89,7 +89,8 @@ def repair_params() -> dict[str, Param]:
         ),
         "definition": text_param(
             "Definition",
-            "For set_schema: the CREATE TABLE statement that SHOW CREATE TABLE prints.",
+            "For set_schema: the output of SHOW CREATE TABLE if the table has a primary key; otherwise that of"
+            " `loader --json schema show`, with its key and `sure`.",
             format="multiline",
         ),
         "place": text_param(
