@@ -60,11 +60,17 @@ def state(airflow: Airflow, dag: str, run: str, task: str) -> str:
     return str(airflow.tasks(dag, run)[task]["state"])
 
 
+def shown(warehouse: Warehouse, loaded: Loaded) -> tuple[int, dict[str, list[str]], dict[str, bytes]]:
+    """Return what readers of the replayed table see, the metadata files of the other tables, and the staged files."""
+    refs = warehouse.session.sql("SELECT snapshot_id FROM lake.shop.inventory.refs WHERE name = 'main'")
+    return refs.collect()[0][0], loaded.snapshots() | {"inventory": []}, loaded.staged()
+
+
 def test_a_question_that_nobody_answers_changes_nothing(airflow: Airflow, warehouse: Warehouse, empty: Loaded) -> None:
     warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
     place = empty.json("status")["log_end"]
     empty.execute("UPDATE shop.inventory SET on_hand = 8 WHERE sku = 'SKU3'")
-    before = empty.snapshots(), empty.staged()
+    before = shown(warehouse, empty)
     runs = {
         REPLAY: airflow.trigger(REPLAY, **{"from": "begin", "approval": True, "tables": ["shop.inventory"]}),
         REPAIR: airflow.trigger(REPAIR, action="skip", transaction=place, reason="a test"),
@@ -82,7 +88,7 @@ def test_a_question_that_nobody_answers_changes_nothing(airflow: Airflow, wareho
         airflow.clear(runs[dag], last, dag)
         airflow.wait_for(dag, runs[dag], "success")
         assert state(airflow, dag, runs[dag], last) == "skipped"
-    assert (empty.snapshots(), empty.staged()) == before
+    assert shown(warehouse, empty) == before
     assert empty.json("status")["skips"] == []
 
 
