@@ -19,8 +19,8 @@ from loader.model.table import TableName
 from loader.pipeline import chain_of
 from loader.pipeline.chain import table_registry
 from loader.source.server_facts import log_end
-from loader.staging.documents import Published
 from loader.staging.layout import published_key
+from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
