@@ -97,7 +97,8 @@ class TableRegistry:
     Args:
         captured: whether a table is staged.
         mariadb: the log was written by MariaDB.
-        known: see `TableMap.schema`.
+        known: see `TableMap.schema`. Without `nameless` it is not used for table maps that have no column names: the
+            definition of one moment is not right for all of their rows.
         nameless: see `TableMap.schema`.
         versions: the schemas of a table whose table maps have no column names, ordered by seqno. `assign_programs`
             gives each of its row events a program.
@@ -246,7 +247,7 @@ class TableRegistry:
     def _known_program(self, table: TableMap) -> int:
         """Return the number of the program of a table map whose schema does not depend on the transaction."""
         try:
-            return self._program(table, self._known(table.name))
+            return self._program(table, self._known(table.name) if table.named or self._nameless else None)
         except (BinlogFormatError, NamelessTable):
             raise
         except DataError as error:

@@ -15,15 +15,7 @@ from loader.failpoints import failpoint
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.staging.document import Document
-from loader.staging.documents import (
-    Generation,
-    HeldGroup,
-    Manifest,
-    Mark,
-    Plan,
-    Published,
-    StagedFile,
-)
+from loader.staging.documents import Generation, HeldGroup, Manifest, Mark, Plan, StagedFile
 from loader.staging.hints import Hints, Kind
 from loader.staging.interval_starts import ENDLESS, IntervalStarts
 from loader.staging.layout import (
@@ -37,6 +29,7 @@ from loader.staging.layout import (
     purged_key,
 )
 from loader.staging.notes.finished_work import Loaded, Purged
+from loader.staging.published import Published
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)

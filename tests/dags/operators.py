@@ -13,7 +13,7 @@ import pytest
 import loader
 from loader.airflow.operators import LoaderSparkOperator, UseCase
 from loader.airflow.reports.errors import TaskFailed
-from loader.staging.documents import Published, PublishedTable
+from loader.staging.published import Published, PublishedTable
 from tests.dags.conftest import Site, Task
 
 GOLDEN = Path(__file__).with_name("golden")

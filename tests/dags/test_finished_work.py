@@ -12,8 +12,9 @@ from loader.errors import GapError, UsageError
 from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, TableResult
 from loader.model.table import TableName
-from loader.staging.documents import IncompleteTable, PostponedTable, PublishedTable
+from loader.staging.documents import IncompleteTable
 from loader.staging.notes.pauses import Pauses
+from loader.staging.published import PostponedTable, PublishedTable
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import (
     connect,

@@ -13,6 +13,10 @@ from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, ask, is_reached
 from loader.airflow.versions import TaskDeferred
 from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.staging.layout import load_folder, loaded_key
+from loader.staging.notes.finished_work import Loaded
 from loader.transport.server.connection import AccessDenied
 from tests.dags.conftest import Site, Task
 from tests.dags.operators import publish
@@ -103,6 +107,16 @@ def test_a_server_that_refuses_the_user_ends_the_wait(
 def test_nothing_is_published_yet(site: Site) -> None:
     assert is_reached("", "shop.orders", "binlog.000001:100", "") is False
     assert is_reached("", "shop.orders", "", "2026-01-01T12:00:00Z") is False
+
+
+def test_a_load_has_what_is_before_its_position(site: Site) -> None:
+    seqno = Position.parse("binlog.000001:100").seqno()
+    manifest = f"{load_folder('shop', '0001', TableName('shop', 'orders'))}/{seqno:020d}/manifest.json"
+    note = Loaded(source="shop", table="shop.orders", position="binlog.000001:100", warehouse="lake")
+    site.chain.store.create(loaded_key(manifest), note.canonical())
+    places = ("binlog.000001:4", "binlog.000001:100", "binlog.000001:101")
+    assert [is_reached("", "shop.orders", place, "") for place in places] == [True, True, False]
+    assert is_reached("", "shop.items", "binlog.000001:4", "") is False
 
 
 @pytest.mark.parametrize("arguments", [{}, {"position": "binlog.000001:4", "time": "2026-01-01"}, {"time": "noon"}])

@@ -13,9 +13,9 @@ from datetime import datetime
 from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay_branch
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.inventory import list_interval
+from loader.staging.published import Published
 from loader.store.base import Store
 
 

@@ -14,10 +14,11 @@ from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, Published
+from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantine, Quarantines
+from loader.staging.published import Published
 from loader.store.registry import open_store
 
 

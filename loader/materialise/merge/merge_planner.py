@@ -39,8 +39,9 @@ from loader.materialise.plan.timeline import CopySource, Lifecycle, TableState, 
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, Published
+from loader.staging.documents import Manifest
 from loader.staging.notes.refusals import find_refusal
+from loader.staging.published import Published
 
 _LOG = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from loader.materialise.merge.table_results import WaitingForTable
 from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import PostponedTable, Published
 from loader.staging.notes.pauses import Pause
+from loader.staging.published import PostponedTable, Published
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark

@@ -12,7 +12,8 @@ from loader.errors import LoaderError
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, PostponedTable, Published, PublishedTable
+from loader.staging.documents import Manifest
+from loader.staging.published import PostponedTable, Published, PublishedTable
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark

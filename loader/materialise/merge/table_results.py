@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from loader.errors import DataError, LoaderError, RetryableError, UnsupportedError
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Published
 from loader.staging.notes.quarantine import Quarantine
+from loader.staging.published import Published
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark

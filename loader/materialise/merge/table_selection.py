@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
-from loader.staging.documents import Published
+from loader.staging.published import Published
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:

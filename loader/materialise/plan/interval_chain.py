@@ -20,11 +20,12 @@ from loader.materialise.plan.skipped_names import Names, follow_names
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Manifest, Published, TableFilter
+from loader.staging.documents import Manifest, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
 from loader.staging.notes.skips import Skips
+from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
 from loader.store.base import ObjectNotFound, Store
 

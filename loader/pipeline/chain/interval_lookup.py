@@ -7,7 +7,8 @@ from loader.model.position import Position
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Published
+from loader.staging.documents import Generation
+from loader.staging.published import Published
 
 
 def find_interval(settings: SourceSettings, start: str) -> int:

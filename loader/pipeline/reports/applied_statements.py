@@ -13,7 +13,8 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.activity import Statement
 from loader.schema.changes import Altered, SchemaDefined, Truncated, Unreadable
 from loader.settings import SourceSettings
-from loader.staging.documents import Barrier, Manifest, Published
+from loader.staging.documents import Barrier, Manifest
+from loader.staging.published import Published
 
 
 class AppliedUpTo(BaseModel):

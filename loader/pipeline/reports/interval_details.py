@@ -14,9 +14,10 @@ from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
+from loader.staging.documents import Generation, Manifest, Plan, StagedFile
 from loader.staging.file_verification import find_faults
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval, list_intervals
+from loader.staging.published import Published
 from loader.store.registry import open_store
 
 State = Literal["planned", "staged", "applied", "superseded"]

@@ -23,10 +23,11 @@ from loader.pipeline.upkeep.table_pauses import pauses_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway, read_event_time, read_start_time
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Published
+from loader.staging.documents import Generation
 from loader.staging.filters import CapturedTables
 from loader.staging.notes.pauses import Pause
 from loader.staging.notes.quarantine import Quarantine
+from loader.staging.published import Published
 from loader.transport.server.connection import AccessDenied, connected, log_sizes
 
 _PATIENCE_SECONDS = 10.0

@@ -15,8 +15,9 @@ from loader.pipeline.reports.lag import SourceLag, source_lag
 from loader.pipeline.skips.states import SkipState, SkipStates, first_skip
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Published
+from loader.staging.documents import Generation
 from loader.staging.notes.overtaken_loads import OvertakenLoads
+from loader.staging.published import Published
 
 _AT_ONCE = 8
 """Requests to the store. Its client keeps ten connections, and each table needs some requests."""

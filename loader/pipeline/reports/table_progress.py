@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import time_ns
 from typing import cast
 
@@ -29,14 +30,15 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
         UsageError: the position has another form.
         DataError: the log was not read at that position, or the table is quarantined before it.
     """
-    record = newest_record(chain_of(settings))
-    goal = find_stop(settings, position)
-    if record is None:
-        return False
-    seqno = record.behind.get(str(table), record.stop_seqno if str(table) in record.tables else 0)
-    if seqno < goal:
-        _check_continues(settings, table)
-    return seqno >= goal
+    chain = chain_of(settings)
+    record, goal = newest_record(chain), find_stop(settings, position)
+    applied = record.stop_seqno if record and str(table) in record.tables else 0
+    if record and record.behind.get(str(table), applied) >= goal:
+        return True
+    if any(chain.has_load(generation.name, table, goal, sys.maxsize) for generation in chain.generations()):
+        return True
+    _check_continues(settings, table)
+    return False
 
 
 def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:

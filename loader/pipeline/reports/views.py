@@ -15,8 +15,9 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.reader.seek.position_spec import At, Since, parse_place
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Published
+from loader.staging.documents import Generation, Manifest
 from loader.staging.interval_starts import ENDLESS
+from loader.staging.published import Published
 
 
 class TableView(BaseModel):

@@ -16,8 +16,9 @@ from loader.pipeline.chain.interval_lookup import newest_record
 from loader.pipeline.skips.renames import names_after
 from loader.pipeline.skips.search import staged_with_gtid
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Plan, Published
+from loader.staging.documents import Generation, Manifest, Plan
 from loader.staging.notes.skips import SkipRecord, Skips
+from loader.staging.published import Published
 
 State = Literal["waiting", "used", "not used", "withdrawn"]
 """What became of a skip.

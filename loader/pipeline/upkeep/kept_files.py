@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Published
+from loader.staging.documents import Generation, Manifest
 from loader.staging.hints import Hints
+from loader.staging.published import Published
 
 
 class KeptFiles(BaseModel):

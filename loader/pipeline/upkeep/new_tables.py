@@ -22,11 +22,11 @@ from loader.source.schemas import find_tables
 from loader.source.server_facts import log_end
 from loader.source.table_sizes import TableSize, read_sizes
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
 from loader.staging.filters import CapturedTables
 from loader.staging.layout import chain_folder, load_folder, loaded_key
 from loader.staging.notes.finished_work import Loaded
 from loader.staging.notes.refusals import find_refusal
+from loader.staging.published import Published
 from loader.transport.server.connection import connected
 
 

@@ -13,9 +13,10 @@ from datetime import datetime
 
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Published
+from loader.staging.documents import Generation, Manifest
 from loader.staging.inventory import list_interval
 from loader.staging.layout import chain_folder, encode, loaded_key
+from loader.staging.published import Published
 from loader.store.base import Store
 
 _AT_ONCE = 8  # requests to the store

@@ -22,11 +22,12 @@ from loader.pipeline.upkeep.kept_files import newest_of
 from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Published
+from loader.staging.documents import Generation, Manifest
 from loader.staging.file_verification import find_faults
 from loader.staging.hints import Hints, Kind
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval
 from loader.staging.notes.finished_work import Purged
+from loader.staging.published import Published
 from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 

@@ -14,7 +14,8 @@ from loader.model.table import Column, TableName
 from loader.pipeline import intervals, purge
 from loader.pipeline.upkeep.quarantine_release import release
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Barrier, IncompleteTable, Manifest, Published
+from loader.staging.documents import Barrier, IncompleteTable, Manifest
+from loader.staging.published import Published
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
 from tests.unit.pipeline.site import settings_of

@@ -15,7 +15,7 @@ from loader.materialise.maintain.maintenance import Maintenance, Policy
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
 from loader.model.table import Column
-from loader.staging.documents import Published
+from loader.staging.published import Published
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table

@@ -14,7 +14,8 @@ from loader.materialise.merge.carry_over import carry_over
 from loader.materialise.spec import ReplaySpec
 from loader.model.table import TableSchema
 from loader.pipeline import kept_files, pause, pauses_of, purge, quarantines_of, read_tables_job, resume, view
-from loader.staging.documents import Barrier, PostponedTable
+from loader.staging.documents import Barrier
+from loader.staging.published import PostponedTable
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import number, position, table
 from tests.integration.materialise.test_quarantine import (

@@ -25,7 +25,8 @@ from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import Chain, published_key
 from loader.model.table import Column, TableSchema
 from loader.spark.submit import SparkSettings, command, environment
-from loader.staging.documents import Barrier, Published
+from loader.staging.documents import Barrier
+from loader.staging.published import Published
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
 

@@ -19,7 +19,8 @@ from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
-from loader.staging.documents import Barrier, Manifest, Published, TableFilter
+from loader.staging.documents import Barrier, Manifest, TableFilter
+from loader.staging.published import Published
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table

@@ -16,7 +16,8 @@ from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.model.table import Column, TableSchema
 from loader.schema.evolution import STRICT
-from loader.staging.documents import Barrier, Published, TableFilter
+from loader.staging.documents import Barrier, TableFilter
+from loader.staging.published import Published
 from tests.integration.materialise import staged_writer
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, fold, number, position, table

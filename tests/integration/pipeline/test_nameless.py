@@ -19,9 +19,11 @@ from loader.model.table import TableName
 from loader.pipeline import chain_of
 from loader.pipeline.chain import table_registry
 from loader.source.server_facts import log_end
-from loader.staging.documents import Published
 from loader.staging.layout import published_key
+from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
+from tests.conftest import StartServer
+from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
@@ -193,6 +195,27 @@ def test_a_generation_without_a_document_goes_by_what_is_read_for_the_plan(
     assert (manifest.left_out, old.staged(manifest)) == ((), shop.staged(known_))
     store = SchemaStore(chain_of(shop.settings).store, "shop"), SchemaStore(chain_of(old.settings).store, "shop")
     assert store[0].get(known_.schemas_after) == store[1].get(manifest.schemas_after)
+
+
+def test_rows_of_types_that_the_log_does_not_tell_go_by_the_statements_too(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """The plan has the types of UUID columns from the server, as they are at the end of the log."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "MINIMAL"})
+    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v UUID, a INT, b INT)")
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "MINIMAL")
+    pipeline.begin(shop.settings)
+    for _ in range(2):
+        shop.run("FLUSH BINARY LOGS")
+        assert not shop.delta().nameless
+        shop.run("INSERT INTO nameless.u VALUES (1, UUID(), 10, 20)\nALTER TABLE nameless.u MODIFY b INT AFTER v")
+        shop.run("INSERT INTO nameless.u VALUES (2, UUID(), 20, 10)\nALTER TABLE nameless.u MODIFY a INT AFTER v")
+        shop.run("INSERT INTO nameless.u VALUES (3, UUID(), 10, 20)\nDELETE FROM nameless.u")
+        manifest = shop.delta()
+        schemas = {tuple(column["name"] for column in one["columns"]): one for one in manifest.schemas.values()}
+        assert sorted(schemas) == [("id", "v", "a", "b"), ("id", "v", "b", "a")]
+        assert [one["key"] for one in schemas.values()] == [["id"], ["id"]]
+        assert manifest.left_out == ()
 
 
 def test_a_followed_server_goes_on_from_the_document(pair: tuple[Server, Server], tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def full() -> TableSchema:
 
 def test_a_given_schema_stages_what_full_metadata_would() -> None:
     (expected,) = [line[5:] for line in staged(log_of()).of("shop.t")]
-    registry = TableRegistry(everything, known=lambda _: full())
+    registry = TableRegistry(everything, known=lambda _: full(), nameless=True)
     assert read(log_of(optional=b""), registry) == [expected]
     assert [program.schema for program in registry.programs] == [full()]
 
@@ -66,7 +66,7 @@ def test_a_schema_that_does_not_fit_is_refused_by_column(number: int, change: di
     columns[number] = replace(columns[number], **change)  # type: ignore[arg-type]
     wrong = TableSchema(full().name, tuple(columns), full().key)
     with pytest.raises(DataError, match="does not match the log") as caught:
-        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong))
+        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong, nameless=True))
     assert caught.value.where["column"] == columns[number].name
 
 
@@ -83,7 +83,7 @@ def test_signs_and_character_sets_of_the_log_are_compared(number: int, change: d
     columns[number] = replace(columns[number], **change)  # type: ignore[arg-type]
     wrong = TableSchema(full().name, tuple(columns), full().key)
     with pytest.raises(DataError, match="does not match the log") as caught:
-        read(log_of(optional=MINIMAL), TableRegistry(everything, known=lambda _: wrong))
+        read(log_of(optional=MINIMAL), TableRegistry(everything, known=lambda _: wrong, nameless=True))
     assert (caught.value.where["column"], caught.value.why) == (columns[number].name, why)
 
 
@@ -91,11 +91,11 @@ def test_the_log_tells_a_character_set_that_the_schema_leaves_open() -> None:
     columns = list(full().columns)
     columns[1] = replace(columns[1], charset="")
     given = TableSchema(full().name, tuple(columns), full().key)
-    registry = TableRegistry(everything, known=lambda _: given)
+    registry = TableRegistry(everything, known=lambda _: given, nameless=True)
     (line,) = read(log_of(optional=MINIMAL), registry)
     assert (registry.programs[0].schema, line[1]) == (full(), "é")
     with pytest.raises(DataError) as caught:
-        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: given))
+        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: given, nameless=True))
     assert caught.value.why == "neither the log nor a statement says its character set"
 
 
@@ -146,7 +146,7 @@ def test_rows_that_their_schema_does_not_fit_are_left_out_and_noted_where_they_b
 def test_a_schema_with_another_number_of_columns_is_refused() -> None:
     wrong = TableSchema(full().name, full().columns[:-1], full().key)
     with pytest.raises(DataError, match="does not match the log"):
-        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong))
+        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong, nameless=True))
 
 
 def test_without_names_and_schema_columns_have_positions_and_types() -> None:
@@ -174,3 +174,9 @@ def test_nothing_is_added_to_a_char_or_binary_without_a_character_set() -> None:
 def test_names_are_asked_for_otherwise() -> None:
     with pytest.raises(LoaderError, match="the log has no column names"):
         read(log_of(optional=b""), TableRegistry(everything))
+
+
+def test_a_definition_that_completes_types_gives_no_names() -> None:
+    """Such as those of a plan, which are of one moment."""
+    with pytest.raises(LoaderError, match="the log has no column names"):
+        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: full()))

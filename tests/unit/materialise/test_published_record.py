@@ -14,7 +14,8 @@ from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.identity import Identity
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, Published, PublishedTable
+from loader.staging.documents import Manifest
+from loader.staging.published import Published, PublishedTable
 from tests.integration.materialise.staged_writer import Staging, number
 from tests.unit.pipeline.site import Site, shop
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from loader.model.position import Position
-from loader.staging.documents import Manifest, Plan, Published, PublishedTable, StagedFile, TableFilter
+from loader.staging.documents import Manifest, Plan, StagedFile, TableFilter
 from loader.staging.hints import Hint
 from loader.staging.notes.finished_work import Purged
+from loader.staging.published import Published, PublishedTable
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page
 from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.site import GENERATION, IDENTITY, MARK

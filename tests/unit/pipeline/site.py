@@ -11,7 +11,8 @@ from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.spark.submit import SparkSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Mark, Plan, Published, PublishedTable, Skip
+from loader.staging.documents import Generation, Manifest, Mark, Plan, Skip
+from loader.staging.published import Published, PublishedTable
 from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
 from tests.unit.binlog.builder import LogBuilder

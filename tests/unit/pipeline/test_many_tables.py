@@ -7,9 +7,9 @@ from threading import Barrier
 
 from loader.model.table import TableName
 from loader.pipeline import status
-from loader.staging.documents import Published, PublishedTable
 from loader.staging.layout import load_folder, loaded_key
 from loader.staging.notes.finished_work import Loaded
+from loader.staging.published import Published, PublishedTable
 from tests.unit.pipeline.forged import CHAIN, ForgedStore, forged_manifest
 from tests.unit.pipeline.site import settings_of
 from tests.unit.pipeline.test_requests import opened

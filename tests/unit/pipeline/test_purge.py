@@ -17,8 +17,9 @@ from loader.pipeline import intervals, purge, verify_interval
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import Retention, SourceSettings
-from loader.staging.documents import Followed, IncompleteTable, Plan, Published
+from loader.staging.documents import Followed, IncompleteTable, Plan
 from loader.staging.file_verification import find_fault
+from loader.staging.published import Published
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import Site, shop
 from tests.unit.pipeline.test_intervals import Command

@@ -9,7 +9,8 @@ import pytest
 
 from loader.errors import DataError, UsageError
 from loader.pipeline import view
-from loader.staging.documents import Followed, Plan, Published, PublishedTable
+from loader.staging.documents import Followed, Plan
+from loader.staging.published import Published, PublishedTable
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.pipeline.site import ORDERS, Site
 from tests.unit.pipeline.test_intervals import Command

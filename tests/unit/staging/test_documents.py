@@ -14,18 +14,10 @@ from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.chain import RunRecord
 from loader.staging.document import Document
-from loader.staging.documents import (
-    Barrier,
-    Generation,
-    Manifest,
-    Plan,
-    Published,
-    PublishedTable,
-    StagedFile,
-    TableFilter,
-)
+from loader.staging.documents import Barrier, Generation, Manifest, Plan, StagedFile, TableFilter
 from loader.staging.entries import Balance
 from loader.staging.layout import interval_folder, part_key
+from loader.staging.published import Published, PublishedTable
 from tests.unit.model.test_table import SCHEMAS
 
 IDENTITY = Identity(kind="mariadb", version="10.11.19-MariaDB", server_id=7)
