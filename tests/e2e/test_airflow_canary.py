@@ -55,7 +55,7 @@ def airflow(empty: Loaded, seen: tuple[Arguments, StatsdReceiver]) -> Iterator[A
     kept = [line for line in text.splitlines() if not line.startswith(of_server)]
     told = {
         "file": str(empty.home / SENT),
-        "text": "{{ [exception, event, ti, task.__dict__, params] | join(' ') | replace('\n', ' ') }}",
+        "text": "{{ exception }} {{ event }} {{ ti }} {{ task }} {{ params }}",
     }
     notifier = ", ".join(f"{name} = {json.dumps(value)}" for name, value in told.items())
     empty.config.write_text(
