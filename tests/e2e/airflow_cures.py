@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 
 from tests.e2e.airflow_server import Airflow, until
 from tests.e2e.dag_form import Form
+from tests.support.airflow_version import WAITING
 
 Fields = dict[str, str]
 _NAMES = "action|tables|all_tables|reason|position|accept|definition|place|transaction"
@@ -46,3 +47,10 @@ def send(page: Page, airflow: Airflow, dag: str, **fields: str) -> str:
     until(f"{dag} to be unpaused", lambda: not airflow.get(dag)["is_paused"])
     page.goto("about:blank")  # the page of a run asks the server all the time
     return form.run
+
+
+def answer(page: Page, airflow: Airflow, dag: str, run: str, task: str, option: str) -> None:
+    """Wait for the question of a task, and answer it in the browser."""
+    until("the question", lambda: airflow.tasks(dag, run)[task]["state"] == WAITING)
+    page.goto(f"/dags/{dag}/runs/{run}/tasks/{task}/required_actions")
+    page.get_by_role("button", name=option).click()

@@ -1,17 +1,22 @@
-"""Forms of a source, sent by a browser to a live Airflow. A repair heals what it is for, as the log of the task names it."""
+"""Every form of a source, sent by a browser to a live Airflow; each repair heals what it is for, as the log names it."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from pyspark.sql import SparkSession
 
 from infra.servers import start_server
+from loader.config import load_config
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
-from tests.e2e.airflow_cures import printed_forms, send, send_form
+from tests.e2e.airflow_cures import answer, printed_forms, send, send_form
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running
 from tests.e2e.browser import browsing
 from tests.e2e.loaded import Loaded
@@ -21,7 +26,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
 ]
-REPAIR = "shop.repair"
+REPAIR, REPLAY, CHECK, MAINTAIN = "shop.repair", "shop.replay", "shop.check", "shop.maintain"
 ODD = "shop.a.b \"c\", 'ü' $d"
 QUOTED = "`my.db`.odd `t`"
 TABLES = (ODD, QUOTED, "shop.filled", "shop.orders")
@@ -30,10 +35,10 @@ _SETUP = (
     "CREATE DATABASE shop",
     "CREATE DATABASE `my.db`",
     "CREATE TABLE shop.orders (id INT PRIMARY KEY, day DATE)",
-    "CREATE TABLE shop.filled (id INT PRIMARY KEY, kind ENUM('a', 'ä') CHARACTER SET latin1)",
+    "CREATE TABLE shop.filled (id INT PRIMARY KEY, code INT NOT NULL, UNIQUE (code))",
     f"CREATE TABLE {_ODD} (id INT PRIMARY KEY, day DATE)",
     f"CREATE TABLE {_QUOTED} (id INT PRIMARY KEY, day DATE)",
-    "INSERT INTO shop.filled VALUES (1, 'a')",
+    "INSERT INTO shop.filled VALUES (1, 10)",
     *(f"INSERT INTO {table} VALUES (1, '2026-01-01'), (2, NULL)" for table in ("shop.orders", _ODD, _QUOTED)),
     "CREATE USER loader",
     "GRANT SELECT, TRIGGER, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO loader",
@@ -126,3 +131,89 @@ def test_a_quarantined_table_is_released(page: Page, airflow: Airflow, shop: Loa
     heal(page, airflow, *forms)
     assert shop.differences(TABLES) == NOTHING_DIFFERS
     assert shop.json("status")["quarantined"] == []
+
+
+def test_rows_that_the_log_lacks_are_read_again(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    for table in (_ODD, _QUOTED):
+        shop.execute("SET SESSION sql_log_bin = 0", f"DELETE FROM {table} WHERE id = 1")
+    run = failed(page, airflow, CHECK, verify="true", tables=f"{ODD}\n{QUOTED}")
+    forms = printed_forms(airflow, CHECK, run, "verify")
+    assert forms == [{"action": "load_again", "tables": f"{QUOTED}, {ODD} (one per line)"}]
+    heal(page, airflow, {"action": "load_again", "tables": f"{ODD}\n{QUOTED}"})
+    send_form(page, airflow, CHECK, verify="true")
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_lost_files_are_restored(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    shop.execute(f"INSERT INTO {_ODD} VALUES (6, NULL)", "INSERT INTO shop.orders VALUES (6, NULL)")
+    interval = shop.json("plan")["start_seqno"]
+    shop.json("extract")
+    before = shop.staged()
+    (lost,) = [name for name in before if f"/{interval:020d}/" in name and name.endswith(".csv") and "orders" in name]
+    (shop.home / "staging" / lost).unlink()
+    run = failed(page, airflow, DELTA)
+    forms = printed_forms(airflow, DELTA, run, "check_tables")
+    assert forms[0] == {"action": "restore", "position": str(interval)}
+    heal(page, airflow, *forms)
+    assert shop.staged().items() >= before.items()
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_a_missing_definition_is_given(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    """The log does not tell that a unique key is the key of the table now."""
+    shop.execute("ALTER TABLE shop.filled DROP PRIMARY KEY", "INSERT INTO shop.filled VALUES (3, 30)")
+    run = failed(page, airflow, DELTA)
+    forms = printed_forms(airflow, DELTA, run, "check_tables")
+    assert [form["action"] for form in forms] == ["set_schema", "stage_rows", "load_again", "release"]
+    set_schema, stage_rows, _, release = forms
+    shown = shop.json("schema", "show", "shop.filled", "--at", set_schema["position"])
+    known = {"definition": {**shown["definition"], "key": ["code"]}, "primary": False, "sure": True, "why": ""}
+    heal(page, airflow, set_schema | {"definition": json.dumps({**shown, **known})}, stage_rows, release)
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_tables_are_paused_and_resumed(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    send_form(page, airflow, REPAIR, action="pause", tables="shop.a.b*\n`my.db`.*", reason="a migration")
+    shop.execute(*(f"INSERT INTO {table} VALUES (8, NULL)" for table in (_ODD, _QUOTED, "shop.orders")))
+    run = send_form(page, airflow, DELTA)
+    behind = [line for line in airflow.log(DELTA, run, "check_tables") if "is left behind: " in line]
+    assert [re.sub(r"since .* by .*: ", "since ... ", line) for line in sorted(behind)] == [
+        f"{table} is left behind: paused since ... a migration" for table in sorted((ODD, QUOTED))
+    ]
+    assert shop.differences(TABLES) == NOTHING_DIFFERS | {ODD: 1, QUOTED: 1}
+    heal(page, airflow, {"action": "resume", "tables": f"{ODD}\n{QUOTED}"})
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_a_skip_of_an_odd_table_is_approved_and_withdrawn(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    place = position(shop)
+    shop.execute(f"INSERT INTO {_ODD} VALUES (9, NULL)")
+    run = send(page, airflow, REPAIR, action="skip", transaction=f" {place}", tables=ODD, reason="a test")
+    answer(page, airflow, REPAIR, run, "approve_skip", "Approve")
+    airflow.wait_for(REPAIR, run, "success")
+    (waiting,) = shop.json("status")["skips"]
+    assert (waiting["state"], waiting["tables"], waiting["reason"]) == ("waiting", [ODD], "a test")
+    heal(page, airflow, {"action": "withdraw_skip", "transaction": place, "tables": ODD, "reason": "it was real"})
+    assert shop.json("status")["skips"][0]["state"] == "withdrawn"
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_a_replay_corrects_an_odd_table(page: Page, airflow: Airflow, shop: Loaded, spark: SparkSession) -> None:
+    lake = Warehouse(spark, load_config(str(shop.config)).source().catalog).session
+    (name,) = [row["tableName"] for row in lake.sql("SHOW TABLES IN lake.shop").collect() if "ü" in row["tableName"]]
+    lake.sql(f"UPDATE lake.shop.`{name}` SET day = DATE '1999-01-01' WHERE id = 8")
+    tables, form = f"{ODD}\nshop.ord*", {"from": " begin "}
+    run = send_form(page, airflow, REPLAY, tables=tables, **form)
+    assert {one["table"]: one["status"] for one in xcom(airflow, REPLAY, run, "compare")["tables"]} == {
+        ODD: "differs", "shop.orders": "same"
+    }  # fmt: skip
+    send_form(page, airflow, REPLAY, tables=tables, dry_run="false", restore_files="true", **form)
+    assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_maintenance_leaves_all_rows(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    run = send_form(page, airflow, MAINTAIN)
+    assert {name: task["state"] for name, task in airflow.tasks(MAINTAIN, run).items()} == {
+        "maintain": "success", "purge": "success"
+    }  # fmt: skip
+    assert shop.differences(TABLES) == NOTHING_DIFFERS

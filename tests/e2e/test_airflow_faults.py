@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
@@ -44,6 +45,27 @@ def test_a_stopped_server(site: Site) -> None:
         run = site.failed("plan_interval", "the server does not answer", at_once=False)
     finally:
         site.shop.server.start()
+    site.healed(run, "plan_interval")
+
+
+def test_a_server_that_hangs(site: Site) -> None:
+    """It takes the connection, and never answers. The time limit of the task is shorter than that of the connection."""
+    site.shop.execute(*changes(11))
+    text = site.shop.config.read_text(encoding="utf-8")
+    limited = "airflow.retries = 1\nairflow.timeout_hours = { delta = 0.008 }\n"
+    site.shop.config.write_text(text.replace("airflow.retries = 1\n", limited, 1), encoding="utf-8")
+    server = site.shop.server.pid
+    assert server
+    os.kill(server, signal.SIGSTOP)
+    try:
+        run = site.failed("plan_interval", "the task took longer than its time limit", at_once=False)
+    finally:
+        os.kill(server, signal.SIGCONT)
+        site.shop.config.write_text(text, encoding="utf-8")
+    told = site.airflow.log(DELTA, run, "plan_interval")
+    assert "  why: it was stopped after 0:00:28.800000 " in "\n".join(told)
+    (details,) = (line.removeprefix("  details: ") for line in told if line.startswith("  details: "))
+    assert "pymysql" in Path(details).read_text(encoding="utf-8")
     site.healed(run, "plan_interval")
 
 

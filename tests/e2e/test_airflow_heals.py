@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 _RUNBOOK = "  read on: docs/runbook.md, section"
 _CANARY = "c4n4ry-of-the-shop"
 _LINEAGE, _SENT = "lineage.jsonl", "notifications.txt"
+_LIMIT = 0.001  # minutes of lag
 _GAUGES = "airflow.binlog_loader.shop."
+_BEHIND = f"source shop is more than {_LIMIT:g} minutes behind its server"
 _NOTHING_IS_BEHIND = {
     "up": 1, "server_up": 1, "lag_seconds": 0, "lag_bytes": 0, "staged_intervals": 0, "quarantined_tables": 0,
     "tables_behind": 0, "paused_tables": 0,
@@ -54,6 +56,7 @@ def airflow(empty: Loaded, arguments: Arguments, metrics: StatsdReceiver) -> Ite
     notifier = {"file": str(empty.home / _SENT), "text": "{{ exception }} {{ ti }} {{ dag_run.conf }} {{ params }}"}
     fields = ", ".join(f"{name} = {json.dumps(value)}" for name, value in notifier.items())
     with empty.config.open("a", encoding="utf-8") as config:
+        config.write(f"airflow.max_lag_minutes = {_LIMIT}\n")
         config.write(
             f'[sources.shop.airflow.notifier]\ntype = "tests.dags.notifiers.FileNotifier"\narguments = {{ {fields} }}\n'
         )
@@ -253,6 +256,28 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
     airflow.wait_for(DELTA, run, "success")
     assert metrics.gauges(_GAUGES).items() >= _NOTHING_IS_BEHIND.items()
     assert empty.differences() == NOTHING_DIFFERS
+
+
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
+def test_a_lag_is_told_once_until_it_is_over(airflow: Airflow, followed: str, empty: Loaded) -> None:
+    airflow.patch(DELTA, is_paused=True)
+    until("the end of all runs", lambda: not airflow.get(f"{DELTA}/dagRuns?state=running&state=queued")["dag_runs"])
+    airflow.patch(DELTA, is_paused=False)
+    before = _told(empty)
+    for number in (8, 9):
+        place = empty.json("status")["log_end"]
+        empty.execute(*changes(number))
+        for _ in range(2):
+            airflow.wait_for(DELTA, airflow.trigger(DELTA, until=place), "success")
+            assert _told(empty) - before == number - 7
+        airflow.wait_for(DELTA, airflow.trigger(DELTA), "success")
+    assert _told(empty) - before == 2
+    assert empty.differences() == NOTHING_DIFFERS
+
+
+def _told(loaded: Loaded) -> int:
+    """Return how often the lag was told."""
+    return (loaded.home / _SENT).read_text(encoding="utf-8").splitlines().count(_BEHIND)
 
 
 def test_what_has_nothing_to_do_starts_no_spark(airflow: Airflow, followed: str, empty: Loaded) -> None:

@@ -1,4 +1,4 @@
-"""Questions to a person that are answered twice, or never, in a real Airflow with a login."""
+"""Questions to a person that are answered late, twice, by another person, or never, in a real Airflow with a login."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from loader.config import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
-from tests.e2e.loaded import Loaded
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.e2e.test_airflow_approval import newest_summary
 from tests.support.airflow_version import WAITING
 
@@ -32,7 +32,7 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
     with empty.config.open("a", encoding="utf-8") as config:
         config.write(f'airflow.schedule = {{ delta = "" }}\nairflow.retries = 0\n{limits}')
     found = Airflow(empty.home / "airflow", empty.config)
-    found.require_login(ada="admin")
+    found.require_login(ada="admin", bob="viewer")
     found.prepare()
     with running(found):
         for dag in (LOAD, REPAIR, REPLAY):
@@ -60,11 +60,17 @@ def state(airflow: Airflow, dag: str, run: str, task: str) -> str:
     return str(airflow.tasks(dag, run)[task]["state"])
 
 
+def shown(warehouse: Warehouse, loaded: Loaded) -> tuple[int, dict[str, list[str]], dict[str, bytes]]:
+    """Return what readers of the replayed table see, the metadata files of the other tables, and the staged files."""
+    refs = warehouse.session.sql("SELECT snapshot_id FROM lake.shop.inventory.refs WHERE name = 'main'")
+    return refs.collect()[0][0], loaded.snapshots() | {"inventory": []}, loaded.staged()
+
+
 def test_a_question_that_nobody_answers_changes_nothing(airflow: Airflow, warehouse: Warehouse, empty: Loaded) -> None:
     warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
     place = empty.json("status")["log_end"]
     empty.execute("UPDATE shop.inventory SET on_hand = 8 WHERE sku = 'SKU3'")
-    before = empty.snapshots(), empty.staged()
+    before = shown(warehouse, empty)
     runs = {
         REPLAY: airflow.trigger(REPLAY, **{"from": "begin", "approval": True, "tables": ["shop.inventory"]}),
         REPAIR: airflow.trigger(REPAIR, action="skip", transaction=place, reason="a test"),
@@ -82,7 +88,7 @@ def test_a_question_that_nobody_answers_changes_nothing(airflow: Airflow, wareho
         airflow.clear(runs[dag], last, dag)
         airflow.wait_for(dag, runs[dag], "success")
         assert state(airflow, dag, runs[dag], last) == "skipped"
-    assert (empty.snapshots(), empty.staged()) == before
+    assert shown(warehouse, empty) == before
     assert empty.json("status")["skips"] == []
 
 
@@ -98,3 +104,32 @@ def test_a_question_that_is_asked_again_is_answered_once(airflow: Airflow, wareh
     airflow.wait_for(REPLAY, run, "success", tries=2)
     assert state(airflow, REPLAY, run, "publish") == "success"
     assert newest_summary(warehouse)["loader.approved_by"] == "ada"
+    before = empty.snapshots()
+    airflow.clear(run, "publish", REPLAY)
+    until("the second try", lambda: airflow.tasks(REPLAY, run)["publish"]["try_number"] == 2)
+    airflow.wait_for(REPLAY, run, "success", tries=2)
+    assert empty.snapshots() == before
+
+    run = airflow.trigger(REPAIR, action="skip", transaction=empty.json("status")["applied"], reason="a test")
+    wait_for_question(airflow, REPAIR, run, "approve_skip")
+    airflow.patch(question(REPAIR, run, "approve_skip"), chosen_options=["Approve"])
+    airflow.wait_for(REPAIR, run, "success")
+    (skipped,) = empty.json("status")["skips"]
+    assert (skipped["by"], skipped["reason"]) == ("ada", "a test")
+    empty.json("run")
+    assert empty.differences() == NOTHING_DIFFERS | {"shop.inventory": 2}
+
+
+def test_who_may_only_look_answers_nothing(airflow: Airflow, empty: Loaded) -> None:
+    place = empty.json("status")["log_end"]
+    empty.execute("UPDATE shop.inventory SET on_hand = 9 WHERE sku = 'SKU4'")
+    run = airflow.trigger(REPAIR, action="skip", transaction=place, reason="a test")
+    wait_for_question(airflow, REPAIR, run, "approve_skip")
+    bob = airflow.login("bob")
+    for body in ({"chosen_options": ["Approve"]}, {"chosen_options": ["Reject"]}):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            bob("PATCH", f"/api/v2/dags/{question(REPAIR, run, 'approve_skip')}", body)
+    assert airflow.get(question(REPAIR, run, "approve_skip"))["responded_by_user"] is None
+    airflow.patch(question(REPAIR, run, "approve_skip"), chosen_options=["Reject"])
+    airflow.wait_for(REPAIR, run, "success")
+    assert state(airflow, REPAIR, run, "skip") == "skipped"
