@@ -20,6 +20,7 @@ EMPTY: dict[str, Any] = {
     "from": None,
     "lognum": None,
     "logpos": None,
+    "to": None,
     "tables": [],
     "restore_files": False,
     "dry_run": True,
