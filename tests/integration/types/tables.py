@@ -40,7 +40,9 @@ class Lines:
 
 def staged(source: Source, known: TableSchema, start: Position, stop: Position) -> Lines:
     """What the log of a table holds between two marks, read with the schema that its caller knows."""
-    registry = TableRegistry(lambda name: name == known.name, mariadb=source.kind == "mariadb", known=lambda _: known)
+    registry = TableRegistry(
+        lambda name: name == known.name, mariadb=source.kind == "mariadb", known=lambda _: known, nameless=True
+    )
     written: list[bytes] = []
     with source.files.open(start.file, start.logpos, stop.logpos) as log:
         form = log_bytes(log, start.file).form
