@@ -172,9 +172,10 @@ class TableReplay(BaseModel):
 
 
 class ReplayResult(TablesResult):
-    """The results of all replayed tables, sorted by name, and the seqno from which they were replayed."""
+    """The results of all replayed tables, sorted by name, and the two seqnos of its `ReplaySpec`."""
 
     since_seqno: int
+    until_seqno: int
     tables: tuple[TableReplay, ...]
 
 

@@ -72,12 +72,13 @@ def replay(
     if output.as_json:
         output.document(result)
     else:
-        _report(output, start.position, result)
+        _report(output, start.position, to, result)
     jobs.fail_on_tables(result, output)
 
 
-def _report(output: Output, since: str, result: dict[str, Any]) -> None:
-    output.line(f"changes after {since}{output.seqno(result['since_seqno'])}")
+def _report(output: Output, since: str, to: str, result: dict[str, Any]) -> None:
+    end = f", rows that changed up to {to}{output.seqno(result['until_seqno'])}" if to else ""
+    output.line(f"changes after {since}{output.seqno(result['since_seqno'])}{end}")
     columns = ("table", "status", "inserts", "updates", "deletes", "files", "branch")
     output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
     for table in result["tables"]:

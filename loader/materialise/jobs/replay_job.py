@@ -63,7 +63,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
     with ThreadPoolExecutor(tables_at_once(spark)) as pool:
-        return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
+        tables = tuple(pool.map(one, meant))
+    return ReplayResult(since_seqno=spec.since_seqno, until_seqno=spec.until_seqno, tables=tables)
 
 
 def _refused(result: TableReplay, pause: Pause) -> TableReplay:
