@@ -210,8 +210,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "replay":
                 start = pipeline.find_replay_start(settings, self.arguments["start"])
                 self.log.info("changes after %s", start.position)
-                publish, by = not self.arguments["dry_run"], self.arguments.get("approved_by", "")
-                return pipeline.replay_job(settings, start.seqno, self._tables(), publish=publish, approved_by=by)
+                end = self.arguments.get("end", "")
+                return pipeline.replay_job(
+                    settings,
+                    start.seqno,
+                    self._tables(),
+                    until_seqno=pipeline.find_replay_end(settings, end, start) if end else 0,
+                    publish=not self.arguments["dry_run"],
+                    approved_by=self.arguments.get("approved_by", ""),
+                )
             case "maintain":
                 return pipeline.maintain_job(settings)
             case "verify":

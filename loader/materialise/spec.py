@@ -116,6 +116,8 @@ class ReplaySpec(TablesSpec):
     """Compare tables with their changes after `since_seqno`.
 
     Attributes:
+        until_seqno: compare only rows that changed up to it; 0: all rows that changed since. Each row is compared with
+            its newest change in either case.
         tables: patterns over `schema.table`; empty for all tables.
         publish: publish the corrections.
         approved_by: who approved the corrections; empty if nobody was asked. The snapshots that publish them have the
@@ -123,6 +125,7 @@ class ReplaySpec(TablesSpec):
     """
 
     since_seqno: int
+    until_seqno: int = 0
     tables: tuple[str, ...] = ()
     publish: bool = False
     approved_by: str = ""
@@ -169,9 +172,10 @@ class TableReplay(BaseModel):
 
 
 class ReplayResult(TablesResult):
-    """The results of all replayed tables, sorted by name, and the seqno from which they were replayed."""
+    """The results of all replayed tables, sorted by name, and the two seqnos of its `ReplaySpec`."""
 
     since_seqno: int
+    until_seqno: int
     tables: tuple[TableReplay, ...]
 
 

@@ -12,7 +12,7 @@ from loader.pipeline.chain.failover import follow_accepting, follow_to
 from loader.pipeline.chain.interval_lookup import find_interval, find_stop
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.chain.planning import IntervalChosen, plan_interval, unfinished
-from loader.pipeline.chain.replay_start import ReplayStart, find_replay_start
+from loader.pipeline.chain.replay_start import ReplayStart, find_replay_end, find_replay_start
 from loader.pipeline.job_kinds import KINDS, Job, run_in_threads
 from loader.pipeline.jobs import (
     adopt_job,
@@ -100,6 +100,7 @@ __all__ = [
     "extract_job",
     "find_interval",
     "find_log_position",
+    "find_replay_end",
     "find_replay_start",
     "find_skippable",
     "find_stop",

@@ -44,13 +44,18 @@ def replay_job(
     since_seqno: int,
     tables: tuple[str, ...] = (),
     *,
+    until_seqno: int = 0,
     publish: bool = False,
     approved_by: str = "",
 ) -> Job:
-    """Return the job that compares tables with their changes after a seqno, and with `publish` corrects them."""
+    """Return the job that compares tables with their changes after a seqno, and with `publish` corrects them.
+
+    With `until_seqno`, only rows that changed up to it are compared, with their newest changes.
+    """
     spec = ReplaySpec(
         **_tables(settings, chain_of(settings).require_generation()),
         since_seqno=since_seqno,
+        until_seqno=until_seqno,
         tables=tables,
         publish=publish,
         approved_by=approved_by,

@@ -163,7 +163,7 @@ def test_a_field_that_was_cleared_is_taken(dags: Any) -> None:
     """A form sends null for it."""
     given = _validated(dags.dags["shop.replay"], logpos=None, tables=None)
     flags = {"restore_files": False, "dry_run": True, "approval": False}
-    assert given == {"from": None, "lognum": 54, "logpos": None, "tables": None, **flags}
+    assert given == {"from": None, "lognum": 54, "logpos": None, "to": None, "tables": None, **flags}
 
 
 def test_the_tasks_of_the_page_of_dags_are_those_of_the_dags() -> None:

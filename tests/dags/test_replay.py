@@ -20,6 +20,7 @@ EMPTY: dict[str, Any] = {
     "from": None,
     "lognum": None,
     "logpos": None,
+    "to": None,
     "tables": [],
     "restore_files": False,
     "dry_run": True,
@@ -120,7 +121,9 @@ def test_a_comparison_publishes_nothing(site: Site, spark_submit_program: SparkS
     _replay(False, tables=["shop.orders"]).execute(running.context)
     spec = spark_submit_program.spec
     assert (spec["since_seqno"], spec["tables"]) == (1_000_000_000_004, ["shop.orders"])
-    assert (spec["publish"], spec["approved_by"]) == (False, "")
+    assert (spec["publish"], spec["approved_by"], spec["until_seqno"]) == (False, "", 0)
+    _replay(False, to=" binlog.000001:90 ").execute(running.context)
+    assert spark_submit_program.spec["until_seqno"] == 1_000_000_000_090
 
 
 def test_a_correction_has_the_name_of_who_approved_it(

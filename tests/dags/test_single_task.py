@@ -301,11 +301,12 @@ def test_a_replay(
     publish_: object, published: bool, site: Site, spark_submit_program: SparkSubmit, running: Task
 ) -> None:
     task = ReplayOperator(
-        task_id="task", source="shop", start="1:4", tables=["shop.o*"], publish=publish_, approved_by="ada"
+        task_id="task", source="shop", start="1:4", end="1:90", tables=["shop.o*"], publish=publish_, approved_by="ada"
     )
     task.execute(running.context)
     spec = spark_submit_program.spec
-    assert (spec["since_seqno"], spec["tables"]) == (1_000_000_000_004, ["shop.o*"])
+    assert (spec["since_seqno"], spec["until_seqno"]) == (1_000_000_000_004, 1_000_000_000_090)
+    assert spec["tables"] == ["shop.o*"]
     assert (spec["publish"], spec["approved_by"]) == (published, "ada")
 
 

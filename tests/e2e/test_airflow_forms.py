@@ -17,7 +17,15 @@ from tests.support.airflow_version import AIRFLOW
 
 pytestmark = [pytest.mark.e2e]
 
-_REPLAY = {"from": None, "lognum": 54, "logpos": None, "tables": [], "restore_files": False, "dry_run": True}
+_REPLAY = {
+    "from": None,
+    "lognum": 54,
+    "logpos": None,
+    "to": None,
+    "tables": [],
+    "restore_files": False,
+    "dry_run": True,
+}
 _REPLAY["approval"] = False
 
 

@@ -80,6 +80,8 @@ def test_a_promoted_replica_is_followed(pair: tuple[Loaded, Server]) -> None:
         replayed = shop.json("replay", "--from", place)
         assert {table["status"] for table in replayed["tables"]} == {"same"}
         assert replayed["since_seqno"] == (interval if place == interval["start"] else old)["start_seqno"]
+    replayed = shop.json("replay", "--from", "begin", "--to", interval["stop"], "--table", "shop.orders")
+    assert (replayed["until_seqno"], replayed["tables"][0]["status"]) == (interval["stop_seqno"], "same")
 
 
 @pytest.fixture(params=["mysql", "mariadb"])

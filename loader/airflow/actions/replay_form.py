@@ -17,7 +17,7 @@ FIRST_POSITION = 4
 APPROVE = "Approve"
 """The answer that Airflow's ApprovalOperator takes for a yes."""
 _SAMPLES = 3
-_FIELDS = ("from", "lognum", "logpos", "tables", "restore_files", "dry_run", "approval")
+_FIELDS = ("from", "lognum", "logpos", "to", "tables", "restore_files", "dry_run", "approval")
 
 
 def replay_params(tables: Param) -> dict[str, Param]:
@@ -41,6 +41,11 @@ def replay_params(tables: Param) -> dict[str, Param]:
             minimum=FIRST_POSITION,
             title="Offset (logpos)",
             description="Offset in that log file; empty: the start of the file.",
+        ),
+        "to": text_param(
+            "To",
+            "Compare only rows that changed up to a position such as binlog.000054:123, each with its newest change."
+            " Empty: all rows that changed since the start.",
         ),
         "tables": tables,
         "restore_files": flag_param("Restore staged files", "First restore staged files that were lost or changed."),
@@ -70,6 +75,11 @@ def start_of(form: Mapping[str, Any]) -> str:
             hint="trigger a new run with one of them; nothing was done",
         )
     return str(place or f"{lognum}:{logpos or FIRST_POSITION}")
+
+
+def end_of(form: Mapping[str, Any]) -> str:
+    """Return the position up to which rows count; empty if all rows that changed count."""
+    return str(form["to"] or "").strip()
 
 
 def reason_to_skip(step: Step, form: Mapping[str, Any], compared: Mapping[str, Any] | None = None) -> str:

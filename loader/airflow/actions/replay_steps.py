@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
-from loader.airflow.actions.replay_form import approver, differing, question, reason_to_skip, start_of
+from loader.airflow.actions.replay_form import approver, differing, end_of, question, reason_to_skip, start_of
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.stages.staged_files import StagedFilesOperator
 from loader.airflow.versions import AirflowSkipException
@@ -56,7 +56,8 @@ class ReplayFormOperator(LoaderSparkOperator):
         start = start_of(form)
         _skip(reason_to_skip("publish" if self.publish else "compare", form, self.answer))
         by = approver(self.answer)
-        self.arguments = {"start": start, "tables": form["tables"], "dry_run": not self.publish, "approved_by": by}
+        replayed = {"start": start, "end": end_of(form), "tables": form["tables"]}
+        self.arguments = {**replayed, "dry_run": not self.publish, "approved_by": by}
         return super()._perform(context, settings)
 
 

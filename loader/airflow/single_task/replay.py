@@ -26,6 +26,8 @@ class ReplayOperator(StagedFilesOperator):
         source: name of the source in the configuration.
         start: where to start: `binlog.000054:123`, `54:123`, `begin`, a time such as `2026-01-31T12:00:00Z`, or a GTID
             set. (templated)
+        end: compare only rows that changed up to this position, each with its newest change; empty for all rows that
+            changed since. (templated)
         tables: names as schema.table, or patterns; empty for all tables. (templated)
         publish: correct the tables. Otherwise only compare them. (templated)
         restore_files: first restore staged files that were lost or changed. (templated)
@@ -39,7 +41,7 @@ class ReplayOperator(StagedFilesOperator):
         UsageError: the configuration is wrong, or has no such source.
     """
 
-    template_fields: Sequence[str] = ("start", "tables", "publish", "restore_files", "approved_by")
+    template_fields: Sequence[str] = ("start", "end", "tables", "publish", "restore_files", "approved_by")
     refuses_unknown_conf = False
 
     def __init__(
@@ -47,6 +49,7 @@ class ReplayOperator(StagedFilesOperator):
         *,
         source: str,
         start: str,
+        end: str = "",
         tables: Any = (),
         publish: Any = False,
         restore_files: Any = False,
@@ -55,6 +58,7 @@ class ReplayOperator(StagedFilesOperator):
     ) -> None:
         super().__init__(use_case="replay", source=source, arguments={}, **with_defaults(source, "replay", kwargs))
         self.start = start
+        self.end = end
         self.tables = tables
         self.publish = publish
         self.restore_files = restore_files
@@ -63,6 +67,7 @@ class ReplayOperator(StagedFilesOperator):
     def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         arguments = {
             "start": self.start,
+            "end": self.end,
             "tables": table_names(self.tables),
             "dry_run": not flag("publish", self.publish),
             "approved_by": self.approved_by,

@@ -28,6 +28,15 @@ def replay(
             " A time or a GTID set means the start of the interval with the first change after it.",
         ),
     ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="POSITION",
+            help="Compare only rows that changed up to binlog.000054:123, each with its newest change. By default all"
+            " rows that changed since.",
+        ),
+    ] = "",
     source: SourceOption = "",
     table: TablesOption = [],  # noqa: B006 - typer copies it
     publish: Annotated[
@@ -51,22 +60,25 @@ def replay(
     settings = session.settings(source)
     output = session.output
     start = pipeline.find_replay_start(settings, since)
+    until = pipeline.find_replay_end(settings, to, start) if to else 0
     if re_extract:
         for interval in pipeline.intervals_since(settings, start.seqno):
             restored = jobs.submit(pipeline.restore_job(settings, interval), settings, output)
             if not output.as_json:
                 found = pipeline.interval(settings, interval).state.start
                 output.line(f"interval {found}: {restored['files']:,} files restored")
-    result = jobs.submit(pipeline.replay_job(settings, start.seqno, tuple(table), publish=publish), settings, output)
+    job = pipeline.replay_job(settings, start.seqno, tuple(table), until_seqno=until, publish=publish)
+    result = jobs.submit(job, settings, output)
     if output.as_json:
         output.document(result)
     else:
-        _report(output, start.position, result)
+        _report(output, start.position, to, result)
     jobs.fail_on_tables(result, output)
 
 
-def _report(output: Output, since: str, result: dict[str, Any]) -> None:
-    output.line(f"changes after {since}{output.seqno(result['since_seqno'])}")
+def _report(output: Output, since: str, to: str, result: dict[str, Any]) -> None:
+    end = f", rows that changed up to {to}{output.seqno(result['until_seqno'])}" if to else ""
+    output.line(f"changes after {since}{output.seqno(result['since_seqno'])}{end}")
     columns = ("table", "status", "inserts", "updates", "deletes", "files", "branch")
     output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
     for table in result["tables"]:

@@ -215,9 +215,9 @@ def find_finished_branch(
     return branch if made and applied.signature.items() <= made[0].summary.items() else None
 
 
-def replay_branch_name(from_seqno: int) -> str:
-    """Return the name of the branch of a replay from a seqno on, without its prefix."""
-    return f"{_REPLAY}{from_seqno}"
+def replay_branch_name(since_seqno: int, until_seqno: int = 0) -> str:
+    """Return the name of the branch of a replay of rows that changed between two seqnos, without its prefix."""
+    return f"{_REPLAY}{since_seqno}" + (f"-{until_seqno}" if until_seqno else "")
 
 
 def is_replay_branch(branch: str) -> bool:

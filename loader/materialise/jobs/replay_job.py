@@ -13,7 +13,7 @@ from loader.materialise.iceberg.warehouse import WarehousePool
 from loader.materialise.merge.table_selection import known_tables
 from loader.materialise.merge.table_tasks import tables_at_once
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.replay.table_replay import replay_table
+from loader.materialise.replay.table_replay import ReplayedPart, replay_table
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.model.table import TableName
 from loader.retries import Retries
@@ -50,9 +50,12 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     def one(table: TableName) -> TableReplay:
         try:
             with warehouses.borrow() as warehouse:
-                start, approver, pause = spec.since_seqno, spec.approved_by, pauses.get(table)
+                pause = pauses.get(table)
+                part = ReplayedPart(spec.since_seqno, spec.until_seqno)
                 publish = spec.publish and pause is None
-                work = partial(replay_table, warehouse, chain, table, start, publish=publish, approved_by=approver)
+                work = partial(
+                    replay_table, warehouse, chain, table, part, publish=publish, approved_by=spec.approved_by
+                )
                 result = retries.call(work)
                 return _refused(result, pause) if pause and spec.publish and result.status == "differs" else result
         except Exception as error:
@@ -60,7 +63,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
     with ThreadPoolExecutor(tables_at_once(spark)) as pool:
-        return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
+        tables = tuple(pool.map(one, meant))
+    return ReplayResult(since_seqno=spec.since_seqno, until_seqno=spec.until_seqno, tables=tables)
 
 
 def _refused(result: TableReplay, pause: Pause) -> TableReplay:

@@ -7,7 +7,8 @@ corrects the rows that differ. It is published, or kept for inspection.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 
 from loader.errors import DataError, RetryableError, UnsupportedError
@@ -23,6 +24,7 @@ from loader.materialise.merge.dml import build_statements
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.merge_stages import run_statements
 from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work, plan_stages
 from loader.materialise.plan.record_presence import has_records
@@ -38,28 +40,47 @@ _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
 
 
+@dataclass(frozen=True)
+class ReplayedPart:
+    """The part of the log whose rows a replay compares.
+
+    Attributes:
+        since: rows count that changed after this seqno.
+        until: rows count that changed up to this seqno; 0: up to the applied position. The newest change of each such
+            row may be later. It is what the row must be.
+    """
+
+    since: int
+    until: int = 0
+
+    def ends_before(self, seqno: int) -> bool:
+        """Return whether later changes up to a seqno do not count."""
+        return 0 < self.until < seqno
+
+
 def replay_table(
-    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool, approved_by: str = ""
+    warehouse: Warehouse, chain: Chain, table: TableName, part: ReplayedPart, *, publish: bool, approved_by: str = ""
 ) -> TableReplay:
-    """Compare a table with its changes after a seqno, and correct rows that differ.
+    """Compare a table with its changes in a part of the log, and correct rows that differ.
 
     Args:
         warehouse: the catalog.
         chain: the intervals of the source.
         table: the table.
-        from_seqno: the start of the replay.
+        part: the part of the log.
         publish: publish the correction. Otherwise a branch keeps it.
         approved_by: who approved it; empty if nobody was asked.
 
     Raises:
-        UnsupportedError: the table's key changed since then. Or the table has no key, and no snapshot at the seqno.
+        UnsupportedError: the table's key changed since then. Or the table has no key, and no snapshot at the start. Or
+            the part ends before the applied position, and all rows of the table are compared.
         RetryableError: others committed to the table during each attempt.
         LoaderError: the table cannot be replayed from there.
     """
     with table_lock(warehouse.catalog, table):
         for _ in range(_ATTEMPTS):
             try:
-                return _attempt(warehouse, chain, table, from_seqno, publish=publish, approved_by=approved_by)
+                return _attempt(warehouse, chain, table, part, publish=publish, approved_by=approved_by)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -70,7 +91,7 @@ def replay_table(
 
 
 def _attempt(
-    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool, approved_by: str
+    warehouse: Warehouse, chain: Chain, table: TableName, part: ReplayedPart, *, publish: bool, approved_by: str
 ) -> TableReplay:
     metadata = warehouse.metadata(table)
     applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
@@ -78,27 +99,54 @@ def _attempt(
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
+    ends = part.ends_before(applied.seqno)
     if rule.mode == "history" or not warehouse.layout(metadata, table).key:
+        if ends:
+            raise _end_error(table, "the table has no key, or keeps a history, so all of its rows are compared")
         return roll_table(
-            warehouse, chain, table, metadata, applied, from_seqno, publish=publish, approved_by=approved_by
+            warehouse, chain, table, metadata, applied, part.since, publish=publish, approved_by=approved_by
         )
-    work, whole = _plan_work(warehouse, chain, table, from_seqno, metadata, applied)
-    if work is None:
+    work, whole = _plan_work(warehouse, chain, table, part.since, metadata, applied)
+    if ends and whole:
+        raise _end_error(table, "the table was emptied since the start, so all of its rows are compared")
+    counted = _records_until(work, part.until) if work and ends else work
+    if work is None or counted is None:
         return _same_result(table, applied)
     verify_files(warehouse.session, chain.store, work.files)
-    changes = collapse(warehouse.session, chain.store, work)
-    try:
+    with ExitStack() as kept:
+        changes = collapse(warehouse.session, chain.store, work)
+        kept.callback(changes.release)
         if changes.partial:
             raise partial_replay_error(table)
+        if ends:
+            rows = collapse(warehouse.session, chain.store, counted)
+            kept.callback(rows.release)
+            keys = list(key_places(work.schema))
+            changes = replace(changes, frame=changes.frame.join(rows.frame.select(*keys), keys, "left_semi"))
         found = diff_rows(warehouse, changes, work, whole=whole)
-        try:
-            return _correct(
-                warehouse, work, found, metadata, applied, from_seqno, publish=publish, approved_by=approved_by
-            )
-        finally:
-            found.release()
-    finally:
-        changes.release()
+        kept.callback(found.release)
+        return _correct(warehouse, work, found, metadata, applied, part, publish=publish, approved_by=approved_by)
+
+
+def _records_until(work: Work, seqno: int) -> Work | None:
+    """Return the records of a work up to a seqno, or None if there are none."""
+    groups = []
+    for group in work.file_groups:
+        files = tuple(file for file in group.files if file.min_seqno <= seqno)
+        begun = [counted for counted in group.ranges if counted.after_seqno < seqno]
+        ranges = tuple(replace(counted, last_seqno=min(counted.last_seqno, seqno)) for counted in begun)
+        if files and ranges:
+            groups.append(replace(group, files=files, ranges=ranges))
+    return replace(work, target=seqno, file_groups=tuple(groups)) if groups else None
+
+
+def _end_error(table: TableName, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        "the table cannot be replayed up to an earlier position",
+        why=why,
+        hint=f"loader replay --table {table.argument} --from FILE:POS, without --to",
+        table=table,
+    )
 
 
 def _plan_work(
@@ -168,14 +216,14 @@ def _correct(
     found: RowDiff,
     metadata: TableMetadata,
     applied: Applied,
-    from_seqno: int,
+    part: ReplayedPart,
     *,
     publish: bool,
     approved_by: str,
 ) -> TableReplay:
     if not found.rows:
         return _same_result(work.name, applied)
-    name = replay_branch_name(from_seqno)
+    name = replay_branch_name(part.since, part.until if part.ends_before(applied.seqno) else 0)
     # An earlier replay may have built the branch for the same applied position.
     shown = find_finished_branch(warehouse, work.name, metadata.head, name, applied)
     with shown or Branch(warehouse, work.name, metadata.head, name) as branch:

@@ -63,6 +63,28 @@ def find_replay_start(settings: SourceSettings, text: str) -> ReplayStart:
             raise UsageError("a replay cannot start at the end of the log", hint="name an earlier position or a time")
 
 
+def find_replay_end(settings: SourceSettings, text: str, start: ReplayStart) -> int:
+    """Return the seqno up to which a replay compares rows that changed.
+
+    Args:
+        settings: of the source.
+        text: `binlog.000054:123`, `54:123`, or a seqno.
+        start: of the replay.
+
+    Raises:
+        UsageError: the text is no position, or a position before the start.
+        DataError: the position is before a gap in the log that was read, or of another log.
+    """
+    if not text.isdecimal() and not isinstance(parse_place(text), At):
+        raise UsageError("a replay ends at a position", hint="--to binlog.000054:123")
+    end = find_replay_start(settings, text).seqno
+    if end <= start.seqno:
+        raise UsageError(
+            "the replay ends before it starts", why=f"it starts at {start.position}", hint="choose a later position"
+        )
+    return end
+
+
 def _without_gap(lineage: tuple[Generation, ...]) -> tuple[Generation, ...]:
     """Return the newest generations between which all of the log was read, oldest first."""
     gaps = [number for number, one in enumerate(lineage) if one.gap]

@@ -8,7 +8,7 @@ import pytest
 
 from loader.errors import UnsupportedError
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.replay.table_replay import replay_table
+from loader.materialise.replay.table_replay import ReplayedPart, replay_table
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column, TableName
 from loader.pipeline import intervals, purge
@@ -110,9 +110,11 @@ def test_a_newer_load_brings_them_over_it_and_a_replay_does_not_go_there(three: 
     assert (ids(three, "orders"), ids(three, "bag")) == ({7, 2900}, {1, 1100})
     chain = Chain(three.staging.store, SOURCE, GENERATION)
     with pytest.raises(UnsupportedError, match="rows of the table are not staged") as caught:
-        replay_table(three.warehouse, chain, ORDERS.name, number(1, 1000), publish=False)
+        replay_table(three.warehouse, chain, ORDERS.name, ReplayedPart(number(1, 1000)), publish=False)
     assert caught.value.where["table"] == "shop.orders"
-    assert replay_table(three.warehouse, chain, ORDERS.name, number(1, 2500), publish=False).status == "same"
+    assert (
+        replay_table(three.warehouse, chain, ORDERS.name, ReplayedPart(number(1, 2500)), publish=False).status == "same"
+    )
 
 
 @pytest.mark.parametrize(("until", "status"), [(1550, "applied"), (1700, "quarantined"), (0, "quarantined")])

@@ -38,7 +38,7 @@ def ready(lake: Lake) -> Lake:
     return lake
 
 
-def replayed(lake: Lake, since: int, *tables: str, publish: bool = False) -> ReplayResult:
+def replayed(lake: Lake, since: int, *tables: str, until: int = 0, publish: bool = False) -> ReplayResult:
     spec = ReplaySpec(
         source=SOURCE,
         generation=GENERATION,
@@ -46,14 +46,15 @@ def replayed(lake: Lake, since: int, *tables: str, publish: bool = False) -> Rep
         catalog=lake.catalog,
         rules=lake.rules,
         since_seqno=since,
+        until_seqno=until,
         tables=tables,
         publish=publish,
     )
     return replay(lake.spark, spec)
 
 
-def one(lake: Lake, since: int, *, publish: bool = False) -> TableReplay:
-    (found,) = replayed(lake, since, "shop.orders", publish=publish).tables
+def one(lake: Lake, since: int, *, until: int = 0, publish: bool = False) -> TableReplay:
+    (found,) = replayed(lake, since, "shop.orders", until=until, publish=publish).tables
     assert found.error is None
     return found
 
@@ -143,12 +144,39 @@ def test_only_what_changed_since_then_is_mended(ready: Lake) -> None:
     assert (after[(5,)], after[(1,)][1]) == (before[(5,)], "damaged")
 
 
+def test_rows_that_changed_up_to_an_end_get_their_newest_change(ready: Lake) -> None:
+    """The row 4 changed before the end and after it, the row 5 only after it."""
+    before = ready.rows(ORDERS)
+    ready.sql(f"UPDATE {ready.warehouse.name(ORDERS.name)} SET name = 'damaged' WHERE id IN (1, 4, 5)")
+    assert one(ready, number(1, 1100), until=number(1, 1299)).status == "same"
+    shown = one(ready, number(1, 1100), until=number(1, 2150))
+    assert (shown.updates, shown.branch) == (2, f"loader_replay_{number(1, 1100)}-{number(1, 2150)}")
+    assert one(ready, number(1, 1100), until=number(1, 1300), publish=True).updates == 1
+    after = ready.rows(ORDERS)
+    assert (after[(4,)], after[(1,)][1], after[(5,)][1]) == (before[(4,)], "damaged", "damaged")
+    assert one(ready, number(1, 1000), until=number(1, 3000), publish=True).updates == 2
+    assert ready.rows(ORDERS) == before
+    assert one(ready, number(1, 1000), until=number(1, 1050)).status == "same"
+
+
+def test_a_table_whose_rows_are_all_compared_has_no_end(ready: Lake) -> None:
+    (found,) = replayed(ready, number(1, 1000), "shop.bags", until=number(1, 1500)).tables
+    assert found.status == "failed"
+    assert found.error
+    assert found.error["what"] == "the table cannot be replayed up to an earlier position"
+    assert "loader replay --table shop.bags --from FILE:POS, without --to" in found.error["hint"]
+    assert replayed(ready, number(1, 1000), "shop.bags", until=number(1, 3000)).tables[0].status == "same"
+
+
 def test_after_a_truncate_no_other_row_may_be_there(ready: Lake) -> None:
     emptied = barrier(3100, "TRUNCATE orders", "orders")
     again = [Change("I", number(1, 3200), 5, (8, "eight", "8"))]
     ready.staging.interval(position(1, 3000), position(1, 4000), [(ORDERS, again)], [emptied])
     assert ready.merged().exit_code == 0
     assert one(ready, number(1, 1000)).status == "same"
+    (ended,) = replayed(ready, number(1, 1000), "shop.orders", until=number(1, 2000)).tables
+    assert ended.error
+    assert ended.error["why"] == "the table was emptied since the start, so all of its rows are compared"
     name = ready.warehouse.name(ORDERS.name)
     ready.sql(f"INSERT INTO {name} VALUES (1, 'never deleted', 0, 0, NULL)")
     ready.sql(f"UPDATE {name} SET name = 'x' WHERE id = 8")

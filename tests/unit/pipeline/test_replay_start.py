@@ -1,4 +1,7 @@
-"""A replay starts where a person says, or earlier, and never later. It does not start before a gap in the log."""
+"""A replay starts where a person says, or earlier, and never later. It does not start before a gap in the log.
+
+Its end is a position after its start.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, UsageError
-from loader.pipeline import ReplayStart, find_replay_start
+from loader.pipeline import ReplayStart, find_replay_end, find_replay_start
 from loader.staging.documents import Followed, Generation, Manifest
 from tests.unit.pipeline.site import Site
 from tests.unit.pipeline.test_views import timed
@@ -121,3 +124,36 @@ def test_a_replay_does_not_start_before_a_gap(site: Site, staged: list[Manifest]
 def test_another_log_is_refused(site: Site, staged: list[Manifest]) -> None:
     with pytest.raises(DataError, match="not read from that position"):
         start(site, "mysql-bin.000001:4")
+
+
+def test_an_end_is_taken_as_it_is(site: Site, staged: list[Manifest]) -> None:
+    inside = staged[1].start_seqno + 1
+    logpos = inside % 10**12
+    for text in (f"binlog.000001:{logpos}", f"1:{logpos}", str(inside)):
+        assert find_replay_end(site.settings, text, start(site, "begin")) == inside
+
+
+def test_an_end_may_be_on_another_server_than_the_start(site: Site, staged: list[Manifest]) -> None:
+    follow(site, staged, 3)
+    assert find_replay_end(site.settings, "binlog.000003:9", start(site, "begin")) == 13_000_000_000_009
+    with pytest.raises(UsageError, match="ends before it starts"):
+        find_replay_end(site.settings, staged[2].start, start(site, FOLLOWING))
+
+
+def test_an_end_before_a_gap_is_refused(site: Site, staged: list[Manifest]) -> None:
+    follow(site, staged, 3, gap="the server purged it")
+    with pytest.raises(DataError, match="without a gap"):
+        find_replay_end(site.settings, staged[2].start, start(site, "begin"))
+
+
+@pytest.mark.parametrize("text", ["binlog.000001:4", "1:4", "binlog.000000:900", "5"])
+def test_an_end_before_the_start_is_refused(text: str, site: Site, staged: list[Manifest]) -> None:
+    with pytest.raises(UsageError, match="ends before it starts") as refused:
+        find_replay_end(site.settings, text, start(site, staged[1].start))
+    assert refused.value.why == f"it starts at {staged[1].start}"
+
+
+@pytest.mark.parametrize("text", ["begin", "end", "2026-01-01", f"{UUID}:1-2", "somewhere"])
+def test_what_is_no_end(text: str, site: Site, staged: list[Manifest]) -> None:
+    with pytest.raises(UsageError):
+        find_replay_end(site.settings, text, start(site, "begin"))
