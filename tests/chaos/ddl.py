@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.chaos import alters, lifetimes, partitions, relations, renames
+from tests.chaos import alters, lifetimes, log_settings, partitions, relations, renames
 from tests.chaos.catalogue import Catalogue
 
 
@@ -40,5 +40,7 @@ _GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
     (1, "partitions", partitions.exchange),
     (1, "engines", lifetimes.other_engine),
     (1, "statements", alters.by_statement),
+    (1, "names", log_settings.switch_names),
+    (1, "documents", log_settings.partial_documents),
 ]
 """Weight, name for `--without`, and what is run."""

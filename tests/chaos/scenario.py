@@ -9,7 +9,7 @@ from infra.servers import Kind
 
 FEATURES = (
     "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "engines",
-    "statements", "faults", "partial", "file", "s3", "modes",
+    "statements", "names", "documents", "faults", "partial", "file", "s3", "modes",
 )  # fmt: skip
 """What `--without` can name."""
 LOCAL = "local[2]"

@@ -63,7 +63,7 @@ class Session:
         self, server: Server, history: History, writer: str, image: str = "FULL", database: str = DATABASE
     ) -> None:
         self.server, self._history, self.writer, self.database = server, history, writer, database
-        self._image = image
+        self.image = image
         self._connection: Any = None
 
     def execute(self, sql: str) -> int:
@@ -144,8 +144,8 @@ class Session:
                     cursor.execute(one)
                 with suppress(pymysql.Error):
                     cursor.execute(f"USE {quoted(self.database)}")
-                if self._image != "FULL":
-                    image = f"SET SESSION binlog_row_image = {self._image}"
+                if self.image != "FULL":
+                    image = f"SET SESSION binlog_row_image = {self.image}"
                     cursor.execute(image)
                     self._history.add(self.writer, image, 0)
         return self._connection
