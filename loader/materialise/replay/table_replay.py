@@ -102,13 +102,13 @@ def _attempt(
     ends = part.ends_before(applied.seqno)
     if rule.mode == "history" or not warehouse.layout(metadata, table).key:
         if ends:
-            raise _end_error(table, "the table has no key, or keeps a history, so all of its rows are compared")
+            raise _end_error(table, part, "the table has no key, or keeps a history, so all of its rows are compared")
         return roll_table(
             warehouse, chain, table, metadata, applied, part.since, publish=publish, approved_by=approved_by
         )
     work, whole = _plan_work(warehouse, chain, table, part.since, metadata, applied)
     if ends and whole:
-        raise _end_error(table, "the table was emptied since the start, so all of its rows are compared")
+        raise _end_error(table, part, "the table was emptied since the start, so all of its rows are compared")
     counted = _records_until(work, part.until) if work and ends else work
     if work is None or counted is None:
         return _same_result(table, applied)
@@ -140,11 +140,11 @@ def _records_until(work: Work, seqno: int) -> Work | None:
     return replace(work, target=seqno, file_groups=tuple(groups)) if groups else None
 
 
-def _end_error(table: TableName, why: str) -> UnsupportedError:
+def _end_error(table: TableName, part: ReplayedPart, why: str) -> UnsupportedError:
     return UnsupportedError(
         "the table cannot be replayed up to an earlier position",
         why=why,
-        hint=f"loader replay --table {table.argument} --from FILE:POS, without --to",
+        hint=f"replay it without an end: loader replay --from {part.since} --table {table.argument}",
         table=table,
     )
 

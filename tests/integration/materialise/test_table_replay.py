@@ -164,7 +164,7 @@ def test_a_table_whose_rows_are_all_compared_has_no_end(ready: Lake) -> None:
     assert found.status == "failed"
     assert found.error
     assert found.error["what"] == "the table cannot be replayed up to an earlier position"
-    assert "loader replay --table shop.bags --from FILE:POS, without --to" in found.error["hint"]
+    assert f": loader replay --from {number(1, 1000)} --table shop.bags" in found.error["hint"]
     assert replayed(ready, number(1, 1000), "shop.bags", until=number(1, 3000)).tables[0].status == "same"
 
 
