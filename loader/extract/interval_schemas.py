@@ -73,15 +73,14 @@ class IntervalSchemas:
         A plan holds these tables as they are at the end of the log. So its definition is wrong for rows before a
         statement that drops, alters or renames the table, in this interval or in a later interval of the same backlog.
         """
-        last = bool(
-            self.plan.side_effects_at
-        )  # nothing lies between this interval and the time when the plan's definitions were read
+        # In the last interval of a backlog, nothing lies between it and the reading of the plan's definitions.
+        last = bool(self.plan.side_effects_at)
         staged = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
         statements = _read(result.statements for result in results) if staged else []
         if not staged or (last and not statements):
             return None
-        history, known = self._history(statements), self.plan.known()
-        found = {name: _told(history.named_versions(name), known.get(name)) for name, _, _ in staged}
+        history, now = self._history(statements), self.plan.known() if last else {}
+        found = {name: _told(history.named_versions(name), now.get(name)) for name, _, _ in staged}
         wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
         return Versions({name: found[name] for name in wrong}) if wrong else None
 
@@ -111,12 +110,7 @@ class IntervalSchemas:
         history = self._history(statements)
         for result in (*results, *released):
             _confirm(history, result, self.plan)
-        tables = dict(history.tables())
-        if self.plan.schemas_at != self.plan.stop:
-            for name, table in self._late(statements).items():
-                if tables.get(name) == table:
-                    del tables[name]
-        found = Schemas.of(tables, history.charsets, folds=history.folds)
+        found = Schemas.of(dict(history.tables()), history.charsets, folds=history.folds)
         if found == self._at_start:
             return SchemasAfter(self.before.schemas, nameless, self.given)
         return SchemasAfter(self.store.put(found) if keep else found.digest, nameless, self.given)
@@ -130,7 +124,12 @@ class IntervalSchemas:
         return self.store.get(self.plan.schemas)
 
     def _late(self, statements: Sequence[_Statement]) -> dict[TableName, KnownTable]:
-        """Return tables that only the reading before the plan knows, and that no statement of the interval concerns."""
+        """Return tables that only the reading before the plan knows, and that no statement concerns up to that reading.
+
+        Before the last interval of a backlog there are none: statements of the later intervals are not known.
+        """
+        if self.plan.schemas_at != self.plan.stop:
+            return {}
         folds = self._read_late.folds
         known = {_folded(table.name, folds) for table in self._at_start.tables}
         changes = [change for one in statements for change in one.changes]

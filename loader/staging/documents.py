@@ -183,8 +183,9 @@ class Plan(Document, Shaping):
             has.
         schemas: the SHA-256 of the document of captured tables that are unknown at the interval's start, read at the
             same time as `untold`; empty without one. A definition counts if no statement of the interval concerns its
-            table.
-        schemas_at: the end of the log at that time. The definitions of `schemas` are valid up to there.
+            table, and only in the last interval of a backlog.
+        schemas_at: the end of the log at that time. It equals the stop of the last interval of a backlog only. For
+            earlier intervals, a later statement could have altered a table.
         side_effects: names of tables whose changes also change other tables; see loader.source.side_effects.
         read_before: the GTID set of transactions that are skipped because they were read from the server of the older
             generation; empty if the interval contains none.

@@ -49,9 +49,9 @@ class Shop:
     def run(self, statements: str) -> None:
         run(self.server, "SET NAMES utf8mb4", *statements.replace("{metadata}", self.metadata).strip().splitlines())
 
-    def delta(self) -> Manifest:
-        """Plan the next interval and extract it, in many ranges."""
-        chosen = plan_interval(self.settings)
+    def delta(self, until: Position | None = None) -> Manifest:
+        """Plan the next interval, up to a position at most, and extract it, in many ranges."""
+        chosen = plan_interval(self.settings, until=until)
         assert chosen is not None
         return self.extract(chosen.start_seqno)
 

@@ -277,3 +277,41 @@ def test_a_purge_leaves_the_documents_that_manifests_and_plans_need(logged: tupl
     assert shop.restore(first) == shop.restore(second) == 1
     third = shop.delta()
     assert (third.left_out, list(shop.staged(third).values())) == ((), [[["I", "y", "1"]]])
+
+
+def test_a_table_without_a_document_is_not_read_by_what_later_statements_make_of_it(
+    logged: tuple[Server, str], tmp_path: Path
+) -> None:
+    """It was added to the configuration while the log had names. A backlog is planned after a statement that follows."""
+    server, metadata = logged
+    every = begun(server, "FULL", tmp_path / "every")
+    shop = Shop(server, every.settings.model_copy(update={"staging_root": f"file://{tmp_path}/few"}), metadata)
+    tables = shop.settings.tables.model_copy(update={"include": ("nameless.b",)})
+    pipeline.begin(shop.settings.model_copy(update={"tables": tables}))
+    shop.run("INSERT INTO nameless.swapped VALUES (1,2,3)")
+    assert not shop.delta().nameless
+    run(server, f"SET GLOBAL binlog_row_metadata = {metadata}")
+    shop.run("INSERT INTO nameless.swapped VALUES (2,2,3)")
+    until = log_end_of(server)
+    shop.run("ALTER TABLE nameless.swapped RENAME COLUMN p TO q, RENAME COLUMN q TO p")
+    shop.run("INSERT INTO nameless.swapped VALUES (3,3,2)")
+    first, second = shop.delta(until), shop.delta()
+    why = {"no statement in the log creates the table, and it was absent when the definitions were read"}
+    assert ([one.table for one in first.left_out], {one.why for one in first.left_out}) == (["nameless.swapped"], why)
+    assert [one.table for one in second.left_out] == ["nameless.swapped"]
+    assert (first.files, second.files) == ((), ())
+
+
+def test_a_type_that_the_log_does_not_tell_is_the_one_before_a_later_statement(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    server = fresh_server("mariadb", {"binlog_row_metadata": "FULL"})
+    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v BINARY(16))")
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "FULL")
+    pipeline.begin(shop.settings)
+    shop.run("INSERT INTO nameless.u VALUES (1, REPEAT('a', 16))")
+    until = log_end_of(server)
+    shop.run("ALTER TABLE nameless.u MODIFY v UUID\nINSERT INTO nameless.u VALUES (2, UUID())")
+    first, second = shop.delta(until), shop.delta()
+    types = [[column["type"] for column in one["columns"]] for m in (first, second) for one in m.schemas.values()]
+    assert types == [["int", "binary"], ["int", "uuid"]]
