@@ -120,8 +120,8 @@ def _run_attempt(
         nameless = any(result.nameless for result in surveyed)
         tasks = tasks.with_versions(schemas.versions(surveyed))
         results = tasks.extract(ranges)
-    elif corrected := schemas.corrected_versions(results):
-        tasks = tasks.with_versions(corrected)
+    if corrected := schemas.corrected_versions(results, tasks.versions):
+        tasks = tasks.with_versions(tasks.versions.with_tables(corrected))
         results = tasks.extract(ranges)
     settled = settle_groups(plan, before.held, transport.open(), results)
     released = []

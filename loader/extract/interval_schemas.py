@@ -67,15 +67,18 @@ class IntervalSchemas:
         names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
         return self._versions(self._history(_read(result.statements for result in surveyed)), names)
 
-    def corrected_versions(self, results: Sequence[RangeResult]) -> Versions | None:
+    def corrected_versions(self, results: Sequence[RangeResult], used: Versions) -> Versions | None:
         """Return the schemas of MariaDB tables that were staged with wrong column types, or None.
+
+        `used`: schemas with which the results were staged. Their tables are right.
 
         A plan holds these tables as they are at the end of the log. So its definition is wrong for rows before a
         statement that drops, alters or renames the table, in this interval or in a later interval of the same backlog.
         """
         # In the last interval of a backlog, nothing lies between it and the reading of the plan's definitions.
         last = bool(self.plan.side_effects_at)
-        staged = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
+        found_untold = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
+        staged = [one for one in found_untold if one[0] not in used.tables]
         statements = _read(result.statements for result in results) if staged else []
         if not staged or (last and not statements):
             return None

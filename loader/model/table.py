@@ -238,5 +238,9 @@ class Versions:
         """Return the schemas of a table whose column names are in the log; none for other tables."""
         return self.tables.get(name, ())
 
+    def with_tables(self, more: Versions) -> Versions:
+        """Return these schemas and those of more tables."""
+        return Versions({**self.tables, **more.tables}, self.others)
+
 
 NOTHING_TOLD = Versions({})

@@ -315,3 +315,23 @@ def test_a_type_that_the_log_does_not_tell_is_the_one_before_a_later_statement(
     first, second = shop.delta(until), shop.delta()
     types = [[column["type"] for column in one["columns"]] for m in (first, second) for one in m.schemas.values()]
     assert types == [["int", "binary"], ["int", "uuid"]]
+
+
+def test_types_go_by_the_statements_too_where_only_some_rows_have_names(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """A table that gets another name has names in the log. Rows of other tables have none."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "FULL"})
+    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v INET6)")
+    run(server, "CREATE TABLE nameless.b (id INT PRIMARY KEY, v INET6)")
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "FULL")
+    pipeline.begin(shop.settings)
+    shop.run("CREATE TABLE nameless.n LIKE nameless.u\nINSERT INTO nameless.n VALUES (1, '::1')")
+    shop.run("RENAME TABLE nameless.u TO nameless.o, nameless.n TO nameless.u\nDROP TABLE nameless.o")
+    shop.run("SET GLOBAL binlog_row_metadata = NO_LOG")
+    shop.run("INSERT INTO nameless.b VALUES (1, '::2')")
+    manifest = shop.delta()
+    assert (manifest.nameless, manifest.left_out) == (True, ())
+    staged = {table: lines[0][1:] for (table, _), lines in shop.staged(manifest).items()}
+    assert staged == {"nameless.n": ["1", "::1"], "nameless.b": ["1", "::2"]}
+    assert shop.again(manifest) == ()
