@@ -14,7 +14,7 @@ _WIDER = {
 
 
 def change_columns(catalogue: Catalogue) -> None:
-    for table in catalogue.some(1):
+    for table in catalogue.some(1, kept=True):
         catalogue.do(*catalogue.changes(table.name), alter(catalogue, table))
         catalogue.do(*catalogue.changes(table.name))
 
@@ -68,7 +68,7 @@ def change_key(catalogue: Catalogue) -> None:
 def alter_otherwise(catalogue: Catalogue) -> None:
     """Add a column with a default in a session of another character set, sql_mode or time zone."""
     rng = catalogue.rng
-    for table in catalogue.some(1):
+    for table in catalogue.some(1, kept=True):
         setting, back = rng.choice(_SETTINGS)
         new = quoted(column_name(rng, {one.name for one in table.columns}))
         default = rng.choice(_DEFAULTS)

@@ -14,11 +14,17 @@ class Catalogue:
 
     def __init__(self, rng: Random, session: Session, kind: str) -> None:
         self.rng, self.session, self.kind = rng, session, kind
-        self.names = [one for one in session.tables() if one not in MODES]
+        found = session.tables()
+        self.names = [one for one in found if one not in MODES]
+        self._kept = [one for one in found if MODES.get(one) == "soft_delete"]
 
-    def some(self, count: int) -> list[Table]:
-        """Return so many different tables, or none where there are too few."""
-        chosen = self.rng.sample(self.names, count) if len(self.names) >= count else []
+    def some(self, count: int, *, kept: bool = False) -> list[Table]:
+        """Return so many different tables, or none where there are too few.
+
+        With `kept`, they can be tables that keep deleted rows.
+        """
+        names = self.names + self._kept * kept
+        chosen = self.rng.sample(names, count) if len(names) >= count else []
         return [Table(self.session, one) for one in chosen]
 
     def changes(self, *names: str) -> list[str]:

@@ -9,7 +9,7 @@ from tests.chaos.workload import Table, insert
 
 
 def truncate(catalogue: Catalogue) -> None:
-    for table in catalogue.some(1):
+    for table in catalogue.some(1, kept=True):
         catalogue.do(*catalogue.changes(table.name), f"TRUNCATE TABLE {table.quoted}")
         catalogue.do(*catalogue.changes(table.name))
 

@@ -1,6 +1,7 @@
 """Tables that keep more than the rows of now, and what of them must be equal to the server.
 
-Statements about tables leave them alone: what a history has of rows before an ALTER TABLE is not what the server has.
+Statements about tables leave histories alone: what a history has of rows before an ALTER TABLE is not what the server
+has. Statements that change names leave both alone, because their modes go by their names.
 """
 
 from __future__ import annotations

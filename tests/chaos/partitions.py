@@ -21,7 +21,7 @@ _ACTS = [
 
 def change(catalogue: Catalogue) -> None:
     """Alter partitions; the server refuses what does not fit those of the table."""
-    for table in catalogue.some(1):
+    for table in catalogue.some(1, kept=True):
         act = catalogue.rng.choice(_ACTS)
         catalogue.do(
             *catalogue.changes(table.name), f"ALTER TABLE {table.quoted} {act}", *catalogue.changes(table.name)
