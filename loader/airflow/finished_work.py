@@ -82,7 +82,7 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     start, record = newest
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
-    if any(load.table not in record.behind for load in OvertakenLoads(store, spec.source).all()):
+    if OvertakenLoads(store, spec.source).contradict(record.behind):
         return None  # the log after such a load is still to be merged
     quarantined = Quarantines(store, spec.source).all() if record.behind else {}
     now = None if spec.now else utc_now()

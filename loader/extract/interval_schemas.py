@@ -168,8 +168,9 @@ def _give(history: SchemaHistory, given: GivenSchema) -> None:
 
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
-    """Return the statements that define tables, in log order."""
-    ordered = sort_statements(one for some in statements for one in some if _DEFINES.search(one.text))
+    """Return the statements that define tables, in log order. The schemas before have those that were read before."""
+    defining = (one for some in statements for one in some if not one.read_before and _DEFINES.search(one.text))
+    ordered = sort_statements(defining)
     read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)
     return [one for one in read if one.changes]
 

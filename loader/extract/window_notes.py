@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,8 +59,7 @@ class Notes:
                         yield self._prepared(window, number, event, skipped and not before)
                     elif not _is_prepared(window, number):
                         note = self._statement(window, statement, event, skipped)
-                        # The rows of a commit that was read before are staged already, so its group is dropped.
-                        yield note._replace(commit=False) if before and isinstance(note, Decided) else note
+                        yield _as_read_before(note) if before else note
         if not window.more:
             yield from self._rolled_back(window, why, byte_range)
 
@@ -135,3 +134,8 @@ def _has_rows(window: Window, number: int) -> bool:
 
 def _is_prepared(window: Window, number: int) -> bool:
     return bool(window.index.transactions[number, w.T_OUTCOME] == w.PREPARED)
+
+
+def _as_read_before(note: LogStatement | Decided) -> LogStatement | Decided:
+    """Return a note of a transaction that was read before: the rows of a commit are staged, so its group is dropped."""
+    return note._replace(commit=False) if isinstance(note, Decided) else replace(note, read_before=True)

@@ -158,16 +158,17 @@ class AlterReader:
         """Parse a key or constraint and return its effect; None if none comes next."""
         cursor = self.cursor
         start = cursor.at
-        named = cursor.take("CONSTRAINT")
+        named, missing = cursor.take("CONSTRAINT"), False
         if named and cursor.next.word not in {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}:
-            cursor.take("IF", "NOT", "EXISTS")
+            missing = cursor.take("IF", "NOT", "EXISTS")
             cursor.name()
         if cursor.take("PRIMARY", "KEY"):
+            missing = cursor.take("IF", "NOT", "EXISTS") or missing
             while not cursor.sees("("):
                 cursor.name()
             columns = cursor.names()
             self._skip_element()
-            return [SetKey(columns)]
+            return [SetKey(columns, missing)]
         if cursor.sees("UNIQUE"):
             self._skip_element()
             return [ChangeIndexes()]

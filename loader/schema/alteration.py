@@ -101,7 +101,7 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
     """Return the key after a statement with these actions; `after`: the columns after it."""
     others = key.others or any(isinstance(action, ChangeIndexes) for action in actions)
     for action in actions:
-        if isinstance(action, SetKey):
+        if isinstance(action, SetKey) and not (action.if_not_exists and key.primary):
             known = {one.column.name.lower(): one.column.name for one in after}
             _require([one.column for one in after], [name.lower() for name in action.columns])
             columns = tuple(known[name.lower()] for name in action.columns)

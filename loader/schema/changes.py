@@ -102,9 +102,10 @@ class ModifyColumn:
 
 @dataclass(frozen=True)
 class SetKey:
-    """ADD PRIMARY KEY."""
+    """ADD PRIMARY KEY. `if_not_exists`: nothing happens if there is a primary key."""
 
     columns: tuple[str, ...]
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -169,11 +169,13 @@ class SchemaHistory:
             case Dropped(table):
                 return [(table, _ABSENT)]
             case SchemaDropped(schema):
+                self.charsets.pop(self._fold_schema(schema), None)
                 return [(name, _ABSENT) for name in self._tables if name.schema == self._fold_schema(schema)]
             case SchemaDefined():
                 self._define(change, server_charset)
             case Renamed(old, new):
-                return [(new, _renamed_table(self.latest(old), new)), (old, _ABSENT)]
+                # The new name last: servers log a rename to the same name.
+                return [(old, _ABSENT), (new, _renamed_table(self.latest(old), new))]
             case Unreadable(table, why):
                 lost = _unknown_table(f"a statement cannot be parsed: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]

@@ -101,7 +101,7 @@ class _Reader:
             raise cursor.unexpected("CREATE, ALTER, DROP, TRUNCATE or RENAME")
         before = self._skip_to_object()
         if cursor.take_any("DATABASE", "SCHEMA"):
-            return self._read_drop_schema() if verb == "DROP" else self._read_schema(verb)
+            return self._read_drop_schema() if verb == "DROP" else self._read_schema(verb, before)
         if cursor.take("INDEX"):
             return self._read_index(verb, before)
         if cursor.take_any("TABLE", "TABLES"):
@@ -128,11 +128,12 @@ class _Reader:
         self.cursor.take("IF", "EXISTS")
         return (SchemaDropped(self.cursor.schema()),)
 
-    def _read_schema(self, verb: str) -> tuple[TableChange, ...]:
+    def _read_schema(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         missing = cursor.take("IF", "NOT", "EXISTS")
         schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.schema()
-        return (SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing),)
+        defined = SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing)
+        return (SchemaDropped(schema), defined) if "REPLACE" in before else (defined,)
 
     def _read_create(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor

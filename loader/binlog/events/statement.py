@@ -37,6 +37,7 @@ class LogStatement:
         with_rows: its transaction also has row events of captured tables.
         server_charset: character set of a database created without one; empty if the log does not say.
         skipped: its transaction is skipped: its rows are not staged.
+        read_before: it was read from the server of an older generation.
         row_tables: names of the captured tables with rows in its transaction, sorted; only for a ROLLBACK.
     """
 
@@ -50,6 +51,7 @@ class LogStatement:
     server_charset: str = ""
     skipped: bool = False
     row_tables: tuple[str, ...] = ()
+    read_before: bool = False
 
 
 class Query(NamedTuple):

@@ -16,6 +16,7 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantine, Quarantines
 from loader.staging.published import Published
@@ -39,6 +40,8 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
         return None  # loaded since the record
     if not all(map(CapturedTables(spec.tables), known)):
         return None  # excluded since the record
+    if OvertakenLoads(store, spec.source).contradict(record.behind):
+        return None  # the log after such a load is still to be merged
     pauses = Pauses(store, spec.source).all()
     postponed = Postponement(pauses, record, spec.rules, None if spec.now else utc_now()).of_record()
     quarantined = _still_quarantined(Quarantines(store, spec.source), record)

@@ -261,13 +261,14 @@ class _StatementEvents:
             if change.table in (None, self.name):
                 raise self._unreadable(change.why)
         elif isinstance(change, changes.Renamed):
-            self.old_names[change.new] = self.old_names.get(change.old, change.old)
+            before = self.old_names.get(change.old, change.old)
             self.old_names[change.old] = None
+            self.old_names[change.new] = before  # last: servers log a rename to the same name
         elif isinstance(change, changes.Altered):
-            before = self.old_names.get(change.table, change.table)
-            if before is not None and change.actions:
+            altered = self.old_names.get(change.table, change.table)
+            if altered is not None and change.actions:
                 step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
-                self.steps.setdefault(before, []).append(step)
+                self.steps.setdefault(altered, []).append(step)
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:
                 yield TableRemoved(*at)

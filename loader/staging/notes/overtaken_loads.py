@@ -8,6 +8,8 @@ the table.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from loader.model.table import TableName
 from loader.staging.document import Document
 from loader.staging.layout import loaded_key, overtaken_folder, overtaken_key
@@ -44,6 +46,10 @@ class OvertakenLoads:
     def applied(self) -> list[OvertakenLoad]:
         """Return the overtaken loads that are in the warehouse."""
         return [one for one in self.all() if Loaded.find(self._store, loaded_key(one.manifest))]
+
+    def contradict(self, behind: Container[str]) -> bool:
+        """Return whether the newest published record says more than is true; `behind`: tables behind in it."""
+        return any(load.table not in behind for load in self.all())
 
     def begin(self, table: TableName, manifest: str, seqno: int) -> None:
         """Note that merges have overtaken the load with this manifest key."""

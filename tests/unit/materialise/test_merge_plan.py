@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loader.errors import GapError, UnsupportedError
 from loader.materialise.plan.ddl_events import collect_events
-from loader.materialise.plan.merge_plan import Merge, RecordRange, find_covering_intervals, plan_stages
+from loader.materialise.plan.merge_plan import EmptyTable, Merge, RecordRange, find_covering_intervals, plan_stages
 from loader.materialise.plan.timeline import TableState, build_timeline
 from loader.materialise.rules import DEFAULT
 from loader.model.identity import Identity
@@ -342,3 +342,24 @@ def test_another_tables_rows_are_taken_when_all_before_is_done() -> None:
     assert (kinds(merge), merge.target, merge.state) == (["Work"], seqno(15) - 1, "")
     at_once = planned(15, manifest(10, 20, barriers=(renamed,)), standing=TableState(SCHEMA, seqno(15) - 1))
     assert (kinds(at_once), at_once.target, at_once.state) == (["EmptyTable"], seqno(20), "fresh")
+
+
+@pytest.mark.parametrize("mariadb", [False, True])
+def test_a_rename_to_the_same_name_is_no_event(mariadb: bool) -> None:
+    """Servers log it. Otherwise CREATE TABLE IF NOT EXISTS after it would empty the table."""
+    texts = ("ALTER TABLE orders RENAME TO orders", "CREATE TABLE IF NOT EXISTS orders (id INT PRIMARY KEY)")
+    barriers = tuple(
+        Barrier(
+            seqno=seqno(at), position=f"binlog.000003:{at}", statement=text, database="shop", sql_mode=0,
+            mariadb=mariadb, tables=("shop.orders",),
+        )
+        for at, text in zip((20, 30), texts, strict=True)
+    )  # fmt: skip
+    one = manifest(4, 50, file(40, 45), barriers=barriers)
+    events = collect_events(NAME, [one], seqno(4), one.stop_seqno)
+    assert [type(event).__name__ for event in events] == ["TableCreated"]
+    timeline = build_timeline(
+        NAME, TableState(SCHEMA, seqno(4)), one.stop_seqno, [one], events, lambda *_: None, lambda *_: True
+    )
+    merge = plan_stages(NAME, timeline, [one], DEFAULT, new=False)
+    assert not any(isinstance(stage, EmptyTable) for stage in merge.stages)

@@ -194,3 +194,29 @@ def test_what_is_given_counts_from_its_place_on() -> None:
     assert schema(made, T, 10).columns == (ID, X)
     assert made.latest_seqno(T) == 10
     assert list(made.tables()) == [T]
+
+
+def test_a_rename_to_the_same_name_changes_nothing() -> None:
+    made = history("ALTER TABLE t RENAME TO t", "ALTER TABLE t RENAME t, ADD x BIGINT")
+    assert [schema(made, T, seqno).columns for seqno in (10, 20)] == [(ID, A), (ID, A, X)]
+    folded = history("ALTER TABLE t RENAME TO T", folds=True)
+    assert schema(folded, T, 10).columns == (ID, A)
+
+
+def test_a_database_that_is_replaced_has_no_tables() -> None:
+    made = history("CREATE OR REPLACE DATABASE db", "CREATE TABLE IF NOT EXISTS t (x BIGINT)", mariadb=True)
+    unknown(made, T, 10)
+    assert schema(made, T, 20).columns == (X,)
+
+
+def test_a_database_that_is_made_again_has_its_own_character_set() -> None:
+    again = "CREATE DATABASE IF NOT EXISTS db CHARACTER SET utf8mb4"
+    made = history("DROP DATABASE db", again, "CREATE TABLE u (a TEXT)", charsets={"db": "hebrew"})
+    assert charsets(made, 30) == ["utf8mb4"]
+
+
+def test_a_primary_key_that_is_added_if_there_is_none() -> None:
+    for text in ("ADD PRIMARY KEY IF NOT EXISTS (a)", "ADD CONSTRAINT IF NOT EXISTS c PRIMARY KEY (a)"):
+        assert schema(history(f"ALTER TABLE t {text}", mariadb=True), T, 10).key == ("id",)
+    made = history("ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t ADD PRIMARY KEY IF NOT EXISTS (a)", mariadb=True)
+    assert schema(made, T, 20).key == ("a",)
