@@ -14,6 +14,7 @@ from infra.servers import Server
 from loader import pipeline
 from loader.errors import RetryableError
 from loader.extract.spec import TransportSettings
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline import chain_of
@@ -335,3 +336,22 @@ def test_types_go_by_the_statements_too_where_only_some_rows_have_names(
     staged = {table: lines[0][1:] for (table, _), lines in shop.staged(manifest).items()}
     assert staged == {"nameless.n": ["1", "::1"], "nameless.b": ["1", "::2"]}
     assert shop.again(manifest) == ()
+
+
+@pytest.mark.parametrize("metadata", ["FULL", "NO_LOG"])
+def test_a_database_that_is_replaced_has_no_tables(metadata: str, fresh_server: StartServer, tmp_path: Path) -> None:
+    server = fresh_server("mariadb", {"binlog_row_metadata": metadata})
+    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.t (id INT PRIMARY KEY, v INT)")
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), metadata)
+    pipeline.begin(shop.settings)
+    shop.run("INSERT INTO nameless.t VALUES (1, 2)\nCREATE OR REPLACE DATABASE nameless")
+    shop.run("CREATE TABLE IF NOT EXISTS nameless.t (v INT, id INT PRIMARY KEY)\nINSERT INTO nameless.t VALUES (3, 4)")
+    manifest = shop.delta()
+    events = collect_events(TableName("nameless", "t"), [manifest], manifest.start_seqno, manifest.stop_seqno)
+    assert [type(event).__name__ for event in events] == ["TableRemoved", "TableCreated"]
+    staged = {
+        one["columns"][0]["name"]: shop.staged(manifest)["nameless.t", key] for key, one in manifest.schemas.items()
+    }
+    assert {first: [line[1:] for line in lines] for first, lines in staged.items()} == {
+        "id": [["1", "2"]], "v": [["3", "4"]],
+    }  # fmt: skip

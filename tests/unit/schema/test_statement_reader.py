@@ -85,7 +85,7 @@ WHOLE = {
     "CREATE VIEW v AS SELECT 1": [], "RENAME USER a TO b": [],
     "ALTER DATABASE o CHARACTER SET utf8": [SchemaDefined("o", "utf8mb3")],
     "ALTER SCHEMA DEFAULT COLLATE = utf8mb4_bin": [SchemaDefined("db", "utf8mb4")],
-    "CREATE OR REPLACE DATABASE o COMMENT 'CHARSET x'": [SchemaDefined("o", "", made=True)],
+    "CREATE OR REPLACE DATABASE o COMMENT 'CHARSET x'": [SchemaDropped("o"), SchemaDefined("o", "", made=True)],
     "CREATE SCHEMA IF NOT EXISTS `default` /*!40100 DEFAULT CHARACTER SET sjis */": [
         SchemaDefined("default", "sjis", made=True, if_not_exists=True),
     ],
