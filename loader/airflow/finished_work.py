@@ -83,7 +83,7 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
     if OvertakenLoads(store, spec.source).contradict(record.behind):
-        return None  # the log after such a load is still to be merged
+        return None  # an initial load set a table back: the log after it must be merged again
     quarantined = Quarantines(store, spec.source).all() if record.behind else {}
     now = None if spec.now else utc_now()
     pauses = Pauses(store, spec.source).all() if record.postponed else {}

@@ -77,8 +77,8 @@ class IntervalSchemas:
         """
         # In the last interval of a backlog, nothing lies between it and the reading of the plan's definitions.
         last = bool(self.plan.side_effects_at)
-        found_untold = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
-        staged = [one for one in found_untold if one[0] not in used.tables]
+        untold = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
+        staged = [one for one in untold if one[0] not in used.tables]
         statements = _read(result.statements for result in results) if staged else []
         if not staged or (last and not statements):
             return None
@@ -113,7 +113,7 @@ class IntervalSchemas:
         history = self._history(statements)
         for result in (*results, *released):
             _confirm(history, result, self.plan)
-        found = Schemas.of(dict(history.tables()), history.charsets, folds=history.folds)
+        found = Schemas.of(history.tables(), history.charsets, folds=history.folds)
         if found == self._at_start:
             return SchemasAfter(self.before.schemas, nameless, self.given)
         return SchemasAfter(self.store.put(found) if keep else found.digest, nameless, self.given)
@@ -168,7 +168,10 @@ def _give(history: SchemaHistory, given: GivenSchema) -> None:
 
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
-    """Return the statements that define tables, in log order. The schemas before have those that were read before."""
+    """Return the statements that define tables, in log order.
+
+    Statements that were read from an earlier server are left out. The document at the start has their changes.
+    """
     defining = (one for some in statements for one in some if not one.read_before and _DEFINES.search(one.text))
     ordered = sort_statements(defining)
     read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)

@@ -19,10 +19,7 @@ class Catalogue:
         self._kept = [one for one in found if MODES.get(one) == "soft_delete"]
 
     def some(self, count: int, *, kept: bool = False) -> list[Table]:
-        """Return so many different tables, or none where there are too few.
-
-        With `kept`, they can be tables that keep deleted rows.
-        """
+        """Return `count` different tables, or an empty list if there are fewer. `kept`: also those with soft_delete."""
         names = self.names + self._kept * kept
         chosen = self.rng.sample(names, count) if len(names) >= count else []
         return [Table(self.session, one) for one in chosen]

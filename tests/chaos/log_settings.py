@@ -8,6 +8,7 @@ from random import Random
 from tests.chaos.catalogue import Catalogue
 from tests.chaos.values import Column, text
 
+_PATHS = [*(f"$.k{n}" for n in range(4)), "$[0]", "$[1]", "$[0].k0", "$.k1[1]", "$.k2.new", "$." + json.dumps("é.x")]
 _LEAVES = ["1", "-2.5", "NULL", "'é'", f"'{'y' * 80}'", "CAST('[1, {}]' AS JSON)", "CAST('true' AS JSON)"]
 
 
@@ -51,6 +52,3 @@ def _changed(rng: Random, column: Column) -> str:
         act, path = rng.choice(["SET", "SET", "REPLACE", "REMOVE"]), text(rng.choice(_PATHS))
         found = f"JSON_{act}({found}, {path}{'' if act == 'REMOVE' else f', {rng.choice(_LEAVES)}'})"
     return found
-
-
-_PATHS = [*(f"$.k{n}" for n in range(4)), "$[0]", "$[1]", "$[0].k0", "$.k1[1]", "$.k2.new", "$." + json.dumps("é.x")]

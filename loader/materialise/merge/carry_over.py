@@ -41,7 +41,7 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if not all(map(CapturedTables(spec.tables), known)):
         return None  # excluded since the record
     if OvertakenLoads(store, spec.source).contradict(record.behind):
-        return None  # the log after such a load is still to be merged
+        return None  # an initial load set a table back: the log after it must be merged again
     pauses = Pauses(store, spec.source).all()
     postponed = Postponement(pauses, record, spec.rules, None if spec.now else utc_now()).of_record()
     quarantined = _still_quarantined(Quarantines(store, spec.source), record)

@@ -265,10 +265,10 @@ class _StatementEvents:
             self.old_names[change.old] = None
             self.old_names[change.new] = before  # last: servers log a rename to the same name
         elif isinstance(change, changes.Altered):
-            altered = self.old_names.get(change.table, change.table)
-            if altered is not None and change.actions:
+            before = self.old_names.get(change.table, change.table)
+            if before is not None and change.actions:
                 step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
-                self.steps.setdefault(altered, []).append(step)
+                self.steps.setdefault(before, []).append(step)
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:
                 yield TableRemoved(*at)

@@ -111,6 +111,14 @@ def begun(server: Server, metadata: str, folder: Path) -> Shop:
     return shop
 
 
+def begun_after(server: Server, metadata: str, folder: Path, *statements: str) -> Shop:
+    """Return a source on a fresh server, which begins after the statements that make its tables."""
+    run(server, "CREATE DATABASE nameless", *statements)
+    shop = Shop(server, settings_of(address_of(server), "nameless.*", folder), metadata)
+    pipeline.begin(shop.settings)
+    return shop
+
+
 def log_end_of(server: Server) -> Position:
     with connected(address_of(server)) as connection:
         return log_end(connection)

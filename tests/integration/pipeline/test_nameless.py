@@ -24,8 +24,7 @@ from loader.staging.layout import published_key
 from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
 from tests.conftest import StartServer
-from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.nameless import Shop, begun, log_end_of
+from tests.integration.pipeline.nameless import Shop, begun, begun_after, log_end_of
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
@@ -203,9 +202,8 @@ def test_rows_of_types_that_the_log_does_not_tell_go_by_the_statements_too(
 ) -> None:
     """The plan has the types of UUID columns from the server, as they are at the end of the log."""
     server = fresh_server("mariadb", {"binlog_row_metadata": "MINIMAL"})
-    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v UUID, a INT, b INT)")
-    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "MINIMAL")
-    pipeline.begin(shop.settings)
+    made = "CREATE TABLE nameless.u (id INT PRIMARY KEY, v UUID, a INT, b INT)"
+    shop = begun_after(server, "MINIMAL", tmp_path, made)
     for _ in range(2):
         shop.run("FLUSH BINARY LOGS")
         assert not shop.delta().nameless
@@ -307,9 +305,7 @@ def test_a_type_that_the_log_does_not_tell_is_the_one_before_a_later_statement(
     fresh_server: StartServer, tmp_path: Path
 ) -> None:
     server = fresh_server("mariadb", {"binlog_row_metadata": "FULL"})
-    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v BINARY(16))")
-    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "FULL")
-    pipeline.begin(shop.settings)
+    shop = begun_after(server, "FULL", tmp_path, "CREATE TABLE nameless.u (id INT PRIMARY KEY, v BINARY(16))")
     shop.run("INSERT INTO nameless.u VALUES (1, REPEAT('a', 16))")
     until = log_end_of(server)
     shop.run("ALTER TABLE nameless.u MODIFY v UUID\nINSERT INTO nameless.u VALUES (2, UUID())")
@@ -323,10 +319,8 @@ def test_types_go_by_the_statements_too_where_only_some_rows_have_names(
 ) -> None:
     """A table that gets another name has names in the log. Rows of other tables have none."""
     server = fresh_server("mariadb", {"binlog_row_metadata": "FULL"})
-    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.u (id INT PRIMARY KEY, v INET6)")
-    run(server, "CREATE TABLE nameless.b (id INT PRIMARY KEY, v INET6)")
-    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), "FULL")
-    pipeline.begin(shop.settings)
+    tables = [f"CREATE TABLE nameless.{name} (id INT PRIMARY KEY, v INET6)" for name in "ub"]
+    shop = begun_after(server, "FULL", tmp_path, *tables)
     shop.run("CREATE TABLE nameless.n LIKE nameless.u\nINSERT INTO nameless.n VALUES (1, '::1')")
     shop.run("RENAME TABLE nameless.u TO nameless.o, nameless.n TO nameless.u\nDROP TABLE nameless.o")
     shop.run("SET GLOBAL binlog_row_metadata = NO_LOG")
@@ -341,9 +335,7 @@ def test_types_go_by_the_statements_too_where_only_some_rows_have_names(
 @pytest.mark.parametrize("metadata", ["FULL", "NO_LOG"])
 def test_a_database_that_is_replaced_has_no_tables(metadata: str, fresh_server: StartServer, tmp_path: Path) -> None:
     server = fresh_server("mariadb", {"binlog_row_metadata": metadata})
-    run(server, "CREATE DATABASE nameless", "CREATE TABLE nameless.t (id INT PRIMARY KEY, v INT)")
-    shop = Shop(server, settings_of(address_of(server), "nameless.*", tmp_path), metadata)
-    pipeline.begin(shop.settings)
+    shop = begun_after(server, metadata, tmp_path, "CREATE TABLE nameless.t (id INT PRIMARY KEY, v INT)")
     shop.run("INSERT INTO nameless.t VALUES (1, 2)\nCREATE OR REPLACE DATABASE nameless")
     shop.run("CREATE TABLE IF NOT EXISTS nameless.t (v INT, id INT PRIMARY KEY)\nINSERT INTO nameless.t VALUES (3, 4)")
     manifest = shop.delta()
