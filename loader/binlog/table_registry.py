@@ -14,7 +14,7 @@ from loader.binlog.events.table_map import NamelessTable, TableMap, read_table_m
 from loader.binlog.program import Program, compile_program
 from loader.binlog.walk import MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED, UNSTAGED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
-from loader.model.table import SchemaVersion, TableName, TableSchema
+from loader.model.table import SchemaVersion, TableName, TableSchema, logged_as
 
 Ints = NDArray[np.int64]
 
@@ -261,13 +261,19 @@ class TableRegistry:
         version = found.versions[max(number, 0)]
         if number >= 0 and version.schema is not None:
             return version.schema
-        if found.table.named:
+        # `known` is of the end of the log. It tells what the log lacks, if no later statement changed the table.
+        later = 0 <= number < len(found.versions) - 1
+        if found.table.named and not (later and self._lacks_types(found.table)):
             return self._known(found.table.name)
         raise UnsupportedError(
             "the columns of a table are not known at a position of the log",
             why=version.why if number >= 0 else "no statement before this position created it",
             table=found.table.name,
         )
+
+    def _lacks_types(self, table: TableMap) -> bool:
+        """Return whether the log may have the values of a column in another type, such as UUID as BINARY."""
+        return self.mariadb and any(map(logged_as, table.schema(mariadb=True, whole_times=True)[0].columns))
 
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
         schema, prefixes = table.schema(

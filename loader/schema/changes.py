@@ -205,10 +205,11 @@ class Truncated:
 
 @dataclass(frozen=True)
 class Renamed:
-    """A table is renamed."""
+    """A table is renamed. `if_exists`: nothing happens if there is no such table. MariaDB logs that too."""
 
     old: TableName
     new: TableName
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,8 @@ class SchemaHistory:
                 return [(name, _ABSENT) for name in self._tables if name.schema == self._fold_schema(schema)]
             case SchemaDefined():
                 self._define(change, server_charset)
+            case Renamed(_, new, if_exists=True) if self.latest(new) != _ABSENT:
+                pass  # the server refuses to rename a table to the name of another
             case Renamed(old, new):
                 # The new name last: servers log a rename to the same name.
                 return [(old, _ABSENT), (new, _renamed_table(self.latest(old), new))]

@@ -191,13 +191,13 @@ class _Reader:
         cursor = self.cursor
         if not cursor.take("TABLES"):
             cursor.need("TABLE")
-        cursor.take("IF", "EXISTS")
+        exists = cursor.take("IF", "EXISTS")
         found: list[TableChange] = []
         while True:
             old = cursor.table(self.database)
             self._skip_lock_timeout()
             cursor.need("TO")
-            found.append(Renamed(old, cursor.table(self.database)))
+            found.append(Renamed(old, cursor.table(self.database), exists))
             if not cursor.take(","):
                 return tuple(found)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from loader.errors import DataError, GapError, LoaderError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
@@ -29,6 +30,7 @@ from loader.materialise.plan.ddl_events import (
     check_initial_load,
     collect_events,
     iter_events,
+    may_do_nothing,
 )
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.lifetimes import find_new_life
@@ -172,7 +174,7 @@ class MergePlanner:
             target,
             manifests,
             events,
-            partial(self.find_copy_source, table),
+            self.find_copy_source,
             partial(has_records, self.chain.store),
             stop_at_events=self.warehouse.rule(table).on_drop == "keep",
         )
@@ -180,26 +182,31 @@ class MergePlanner:
             raise no_progress_error(table, target, f"its next step ends at seqno {timeline.target}")
         return timeline
 
-    def find_copy_source(self, taker: TableName, table: TableName, seqno: int) -> CopySource | None:
-        """Return the rows of a table right before the statement that renames it to `taker`.
+    def find_copy_source(self, event: RenamedFrom) -> CopySource | Literal["fresh", "gone"]:
+        """Return the rows of the renamed table right before the statement.
 
-        Return None if it had no rows.
-
-        Args:
-            taker: the table that takes the rows.
-            table: the table whose rows are taken, by its old name.
-            seqno: the seqno of the statement.
+        Return `fresh` if it had no rows, and `gone` if the statement renamed nothing, which IF EXISTS allows.
 
         Raises:
             UnsupportedError: the table is not in the warehouse, has no such snapshot, or cannot be merged up to there.
             WaitingForTable: the table is not merged up to there yet.
         """
+        found = (self._find_rows(event.name, other, event.seqno, event.if_exists) for other in event.others)
+        return next((one for one in found if one != "gone"), "gone")
+
+    def _find_rows(
+        self, taker: TableName, table: TableName, seqno: int, if_exists: bool
+    ) -> CopySource | Literal["fresh", "gone"]:
+        """Return the rows of a table right before the statement that renames it to `taker`."""
         metadata = self.warehouse.metadata(table)
         applied = metadata.applied_before(seqno) if metadata else None
         try:
-            start = applied.seqno if applied else self.chain.find_origin(table, seqno - 1).seqno
+            origin = None if applied else self.chain.find_origin(table, seqno - 1)
         except UnsupportedError as error:
             raise rows_unavailable_error(table, taker, error) from error
+        if if_exists and origin and origin.dropped:
+            return "gone"
+        start = applied.seqno if applied else origin.seqno if origin else None
         if start is None:
             raise never_loaded_error(table, taker)
         newest = metadata.applied if metadata else None
@@ -225,9 +232,11 @@ class MergePlanner:
                 seqno=seqno,
             )
         if applied and applied.state == "gone":
+            if if_exists:
+                return "gone"
             raise never_loaded_error(table, taker)
         if metadata is None or applied is None or applied.state == "fresh":
-            return None
+            return "fresh"
         return CopySource(table, recorded_schema(metadata, table, applied.schema_id), applied.snapshot)
 
     def _took_rows(self, taker: TableName, table: TableName, after_seqno: int, last_seqno: int) -> bool:
@@ -236,8 +245,8 @@ class MergePlanner:
             return False
         manifests = tuple(self.chain.intervals_between(after_seqno, last_seqno))
         events = collect_events(table, manifests, after_seqno, last_seqno)
-        renames = (event for event in events if isinstance(event, RenamedFrom))
-        return any(self.find_copy_source(taker, event.other, event.seqno) for event in renames)
+        renames = (replace(event, name=taker) for event in events if isinstance(event, RenamedFrom))
+        return any(isinstance(self.find_copy_source(event), CopySource) for event in renames)
 
     def _may_have_changed(self, table: TableName, after_seqno: int, last_seqno: int, *, with_statements: bool) -> bool:
         """Return whether a table may have changed with `after_seqno` < seqno <= `last_seqno`.
@@ -276,7 +285,7 @@ class MergePlanner:
         for event in iter_events(table, self.chain.intervals_between(after_seqno, last_seqno), after_seqno, last_seqno):
             if isinstance(event, TableAltered):
                 given = event if event.unlogged_rows else given
-            elif isinstance(event, TableEmptied | TableRemoved | RenamedFrom):
+            elif isinstance(event, TableEmptied | TableRemoved | RenamedFrom) and not may_do_nothing(event):
                 given = None
         if given:
             raise DataError(

@@ -59,15 +59,21 @@ class TableCreated(TableEvent):
 class RenamedFrom(TableEvent):
     """Another table was renamed to this table's name.
 
+    With IF EXISTS, MariaDB also logs the statement if it renamed nothing.
+
     Attributes:
         name: this table.
-        other: the other table, by its old name.
+        others: the other table, by its old name. With IF EXISTS there can be several: one of them existed, or none.
         steps: what the same statement altered in the other table.
+        if_exists: maybe none of the others existed.
+        keeps: if this table existed before the statement, nothing was renamed to its name.
     """
 
     name: TableName
-    other: TableName
-    steps: tuple[Step, ...]
+    others: tuple[TableName, ...]
+    steps: tuple[Step, ...] = ()
+    if_exists: bool = False
+    keeps: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,11 @@ def _read_events(name: TableName, barrier: Barrier) -> list[TableEvent]:
     return list(_StatementEvents(name, barrier, read_barrier(barrier)).events())
 
 
+def may_do_nothing(event: TableEvent) -> bool:
+    """Return whether a statement changes nothing if the table exists."""
+    return (isinstance(event, TableCreated) and not event.certain) or (isinstance(event, RenamedFrom) and event.keeps)
+
+
 def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: Callable[[], int]) -> None:
     """Verify that no statement altered the table while its initial load read it.
 
@@ -154,7 +165,7 @@ def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: 
                 table=name,
                 position=event.position,
             )
-        if not isinstance(event, TableCreated) or event.certain:
+        if not may_do_nothing(event):
             return  # no row that the load read exists any more
 
 
@@ -231,15 +242,17 @@ class _StatementEvents:
     """The events of one statement for one table.
 
     Attributes:
-        old_names: by name after the statement, the name that the table had before it. It is None if the statement
-            leaves no table of that name.
+        old_names: by name after the statement, the name that the table had before it. There is none if the statement
+            leaves no table of that name. With IF EXISTS there can be several: at most one of these tables existed.
+        if_exists: a table is renamed if it exists.
         steps: by old name, the ALTER TABLE steps of the statement.
     """
 
     name: TableName
     barrier: Barrier
     read: tuple[changes.TableChange, ...]
-    old_names: dict[TableName, TableName | None] = field(default_factory=dict)
+    old_names: dict[TableName, tuple[TableName, ...]] = field(default_factory=dict)
+    if_exists: bool = False
     steps: dict[TableName, list[Step]] = field(default_factory=dict)
 
     def events(self) -> Iterator[TableEvent]:
@@ -247,13 +260,18 @@ class _StatementEvents:
         at = (self.barrier.seqno, self.barrier.position)
         for change in self.read:
             yield from self._single(change)
-        before = self.old_names.get(self.name, self.name)
-        if before is None:
+        before = self._old_names(self.name)
+        others = tuple(other for other in before if other != self.name)
+        if not before:
             yield TableRemoved(*at, renamed=True)
-        elif before != self.name:
-            yield RenamedFrom(*at, self.name, before, tuple(self.steps.get(before, ())))
+        elif others:
+            steps = tuple(step for other in others for step in self.steps.get(other, ()))
+            yield RenamedFrom(*at, self.name, others, steps, self.if_exists, keeps=self.name in before)
         else:
             yield from (TableAltered(*at, step) for step in self.steps.get(self.name, ()))
+
+    def _old_names(self, name: TableName) -> tuple[TableName, ...]:
+        return self.old_names.get(name, (name,))
 
     def _single(self, change: changes.TableChange) -> Iterator[TableEvent]:
         at = (self.barrier.seqno, self.barrier.position)
@@ -261,12 +279,13 @@ class _StatementEvents:
             if change.table in (None, self.name):
                 raise self._unreadable(change.why)
         elif isinstance(change, changes.Renamed):
-            before = self.old_names.get(change.old, change.old)
-            self.old_names[change.old] = None
-            self.old_names[change.new] = before  # last: servers log a rename to the same name
+            self.if_exists |= change.if_exists
+            moved, kept = self._old_names(change.old), self._old_names(change.new) if change.if_exists else ()
+            self.old_names[change.old] = ()
+            # Last: servers log a rename to the same name.
+            self.old_names[change.new] = tuple(dict.fromkeys((*moved, *kept)))
         elif isinstance(change, changes.Altered):
-            before = self.old_names.get(change.table, change.table)
-            if before is not None and change.actions:
+            for before in self._old_names(change.table) if change.actions else ():
                 step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
                 self.steps.setdefault(before, []).append(step)
         elif isinstance(change, changes.SchemaDropped):

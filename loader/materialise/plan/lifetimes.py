@@ -14,6 +14,7 @@ from loader.materialise.plan.ddl_events import (
     TableRemoved,
     UnreadableStatement,
     iter_events,
+    may_do_nothing,
     rows_not_logged_error,
 )
 from loader.model.table import TableName
@@ -172,9 +173,7 @@ def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, t
         return None
     events = iter_events(table, manifests, after + 1, target)
     ends = [
-        one
-        for one in events
-        if isinstance(one, TableRemoved | RenamedFrom) or (isinstance(one, TableCreated) and one.certain)
+        one for one in events if isinstance(one, TableRemoved | RenamedFrom | TableCreated) and not may_do_nothing(one)
     ]
     return ends[-1].seqno if ends else None
 

@@ -81,8 +81,8 @@ class Timeline:
     target: int
 
 
-FindCopySource = Callable[[TableName, int], CopySource | None]
-"""Returns the rows that a table had right before a seqno."""
+FindCopySource = Callable[[RenamedFrom], CopySource | Literal["fresh", "gone"]]
+"""Returns the rows that a renamed table had. `fresh`: it had none. `gone`: the statement renamed nothing."""
 HasRecords = Callable[[StagedFile, int, int], bool]
 """Returns whether a file has records after one seqno and up to another."""
 
@@ -159,6 +159,8 @@ def build_timeline(
     files = _table_files(name, manifests, state.applied)
     builder = _TimelineBuilder(state)
     for event in events:
+        if isinstance(event, RenamedFrom) and event.keeps and builder.state != "gone":
+            continue  # the server refuses to rename a table to the name of another
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
         _add_records(builder, name, files, before, manifests, has_records)
         # RENAME TABLE takes another table's rows as they were right before it. So each table is merged up to there
@@ -200,7 +202,7 @@ def _apply_event(builder: _TimelineBuilder, event: TableEvent, find_copy_source:
             builder.empty()
             builder.state, builder.steps = "fresh", []
     elif isinstance(event, RenamedFrom):
-        _take_rows(builder, event, find_copy_source(event.other, event.seqno))
+        _take_rows(builder, event, find_copy_source(event))
 
 
 def _close(builder: _TimelineBuilder, seqno: int) -> None:
@@ -210,10 +212,14 @@ def _close(builder: _TimelineBuilder, seqno: int) -> None:
     builder.steps = []
 
 
-def _take_rows(builder: _TimelineBuilder, event: RenamedFrom, copied: CopySource | None) -> None:
+def _take_rows(builder: _TimelineBuilder, event: RenamedFrom, copied: CopySource | Literal["fresh", "gone"]) -> None:
     """Replace the rows and columns by those of the renamed table."""
+    if copied == "gone":  # the statement can only have moved this table away
+        _close(builder, event.seqno)
+        builder.state = "gone"
+        return
     builder.empty()
-    if copied is None:
+    if copied == "fresh":
         builder.state, builder.steps = "fresh", []
         return
     taken = replace(copied.schema, name=event.name)

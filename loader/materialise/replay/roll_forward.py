@@ -66,8 +66,7 @@ def plan_forward(
     if not _keeps_table(events, rule):
         raise _inexact_error(table, "the table was created, dropped, renamed or emptied since then", after)
     then = TableState(recorded_schema(metadata, table, root.schema_id), root.seqno)
-    planner = MergePlanner(warehouse, chain, chain.newest_published())
-    copies = partial(planner.find_copy_source, table)
+    copies = MergePlanner(warehouse, chain, chain.newest_published()).find_copy_source
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
     # A table with on_drop = "keep" still has columns that were added and dropped. A replay would lose them.
     dropped = rule.on_drop == "keep" and events

@@ -164,8 +164,7 @@ def _plan_work(
     check_rows_staged(table, manifests, from_seqno, applied.seqno)
     # The first records show the columns at the start. The timeline must lead to the table's current columns.
     then = TableState(schema, from_seqno, "fresh")
-    planner = MergePlanner(warehouse, chain, chain.newest_published())
-    copies = partial(planner.find_copy_source, table)
+    copies = MergePlanner(warehouse, chain, chain.newest_published()).find_copy_source
     holds = partial(has_records, chain.store)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, pass_renames=True)
     if timeline.first_epoch and rule.mode == "soft_delete":

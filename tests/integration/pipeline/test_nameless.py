@@ -332,6 +332,32 @@ def test_types_go_by_the_statements_too_where_only_some_rows_have_names(
     assert shop.again(manifest) == ()
 
 
+def test_rows_stop_whose_types_neither_the_log_nor_the_server_tell(fresh_server: StartServer, tmp_path: Path) -> None:
+    """A table is LIKE one that is not captured. MariaDB logs only that, and UUID as bytes."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "FULL"})
+    run(server, "CREATE DATABASE other", "CREATE TABLE other.model (id INT PRIMARY KEY, v UUID)")
+    shop = begun_after(server, "FULL", tmp_path, "CREATE TABLE nameless.known (id INT PRIMARY KEY)")
+    told = "11111111-2222-3333-4444-555555555555"
+    for name in ("kept", "altered", "renamed", "gone"):
+        shop.run(f"CREATE TABLE nameless.{name} LIKE other.model\nINSERT INTO nameless.{name} VALUES (1, '{told}')")
+    shop.run("ALTER TABLE nameless.altered RENAME COLUMN v TO w\nRENAME TABLE nameless.renamed TO nameless.other")
+    shop.run("DROP TABLE nameless.gone")
+    manifest = shop.delta()
+    assert shop.staged(manifest) == {("nameless.kept", manifest.files[0].schema_id): [["I", "1", told]]}
+    assert {str(one.table): one.why for one in manifest.left_out} == {
+        f"nameless.{name}": f"nothing is known of other.model: CREATE TABLE nameless.{name} LIKE other.model"
+        for name in ("altered", "gone", "renamed")
+    }
+    (tmp_path / "said").write_text("CREATE TABLE altered (id INT PRIMARY KEY, v UUID)")
+    at = next(one.at for one in manifest.left_out if one.table == "nameless.altered")
+    shop.command(tmp_path, "schema", "set", "nameless.altered", "--at", at, "--file", str(tmp_path / "said"))
+    manifest = shop.extract(manifest.start_seqno)
+    assert [rows for (name, _), rows in shop.staged(manifest).items() if name == "nameless.altered"] == [
+        [["I", "1", told]]
+    ]
+    assert shop.again(manifest) == ()
+
+
 @pytest.mark.parametrize("metadata", ["FULL", "NO_LOG"])
 def test_a_database_that_is_replaced_has_no_tables(metadata: str, fresh_server: StartServer, tmp_path: Path) -> None:
     server = fresh_server("mariadb", {"binlog_row_metadata": metadata})

@@ -165,7 +165,7 @@ def planned(applied: int, *manifests: Manifest, standing: TableState | None = No
     stands = standing or TableState(SCHEMA, seqno(applied))
     target = manifests[-1].stop_seqno
     events = collect_events(NAME, manifests, stands.applied, target)
-    timeline = build_timeline(NAME, stands, target, manifests, events, lambda name, at: None, lambda *_: False)
+    timeline = build_timeline(NAME, stands, target, manifests, events, lambda _: "fresh", lambda *_: False)
     return plan_stages(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
 
 
@@ -177,7 +177,7 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
     while stands.applied < one.stop_seqno:
         events = collect_events(NAME, [one], stands.applied, one.stop_seqno)
         timeline = build_timeline(
-            NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, lambda *_: False, stop_at_events=True
+            NAME, stands, one.stop_seqno, [one], events, lambda _: "fresh", lambda *_: False, stop_at_events=True
         )
         assert timeline.target > stands.applied
         stops.append(timeline.target - seqno(0))
@@ -193,7 +193,7 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
         seqno(20),
         [new],
         events,
-        lambda name, at: None,
+        lambda _: "fresh",
         lambda *_: False,
         stop_at_events=True,
     )
@@ -359,7 +359,7 @@ def test_a_rename_to_the_same_name_is_no_event(mariadb: bool) -> None:
     events = collect_events(NAME, [one], seqno(4), one.stop_seqno)
     assert [type(event).__name__ for event in events] == ["TableCreated"]
     timeline = build_timeline(
-        NAME, TableState(SCHEMA, seqno(4)), one.stop_seqno, [one], events, lambda *_: None, lambda *_: True
+        NAME, TableState(SCHEMA, seqno(4)), one.stop_seqno, [one], events, lambda _: "fresh", lambda *_: True
     )
     merge = plan_stages(NAME, timeline, [one], DEFAULT, new=False)
     assert not any(isinstance(stage, EmptyTable) for stage in merge.stages)

@@ -64,7 +64,7 @@ WHOLE = {
     "TRUNCATE t": [Truncated(T)],
     "TRUNCATE TABLE o . p": [Truncated(P)],
     "RENAME TABLE t TO u, u TO o.p": [Renamed(T, U), Renamed(U, P)],
-    "RENAME TABLES IF EXISTS t WAIT 5 TO u": [Renamed(T, U)],
+    "RENAME TABLES IF EXISTS t WAIT 5 TO u": [Renamed(T, U, if_exists=True)],
     "ALTER TABLE t RENAME u": [Altered(T, ()), Renamed(T, U)],
     "ALTER TABLE t RENAME = o.p, DROP x": [Altered(T, (DropColumn("x"),)), Renamed(T, P)],
     "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u WITHOUT VALIDATION": [
