@@ -228,6 +228,16 @@ class Altered:
 
 
 @dataclass(frozen=True)
+class Shadowed:
+    """A temporary table gets a name. Until its session ends, statements with that name may mean this table.
+
+    Only sessions that do not log in ROW format log it.
+    """
+
+    table: TableName
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A statement cannot be parsed. `table`: the table that it changes; None if it may be any table."""
 
@@ -245,4 +255,4 @@ def recovery_hint(table: TableName, why: str) -> str:
     return f"{table.exclusion}, or {first} and then {reload}" if first else reload
 
 
-TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable
+TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Shadowed | Unreadable

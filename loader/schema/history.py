@@ -28,6 +28,7 @@ from loader.schema.changes import (
     Renamed,
     SchemaDefined,
     SchemaDropped,
+    Shadowed,
     TableChange,
     Truncated,
     Unreadable,
@@ -181,7 +182,7 @@ class SchemaHistory:
             case Unreadable(table, why):
                 lost = _unknown_table(f"a statement cannot be parsed: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]
-            case Truncated():
+            case Truncated() | Shadowed():
                 pass
         return []
 

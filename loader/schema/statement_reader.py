@@ -24,6 +24,7 @@ from loader.schema.changes import (
     Renamed,
     SchemaDefined,
     SchemaDropped,
+    Shadowed,
     TableChange,
     Truncated,
     Unreadable,
@@ -106,7 +107,7 @@ class _Reader:
             return self._read_index(verb, before)
         if cursor.take_any("TABLE", "TABLES"):
             if "TEMPORARY" in before:
-                return ()
+                return self._read_temporary() if verb == "CREATE" else ()
             return {"CREATE": self._read_create, "ALTER": self._read_alter, "DROP": self._read_drop}[verb](before)
         return ()
 
@@ -147,6 +148,10 @@ class _Reader:
         defines = self._read_definitions(table)
         charset = default_charset(cursor.rest()) if defines is not None else ""
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
+
+    def _read_temporary(self) -> tuple[TableChange, ...]:
+        self.cursor.take("IF", "NOT", "EXISTS")
+        return (Shadowed(self.cursor.table(self.database)),)
 
     def _read_definitions(self, table: TableName) -> tuple[Action, ...] | None:
         """Parse the columns and keys of CREATE TABLE; return None if the statement does not have them all."""

@@ -291,6 +291,9 @@ class _StatementEvents:
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:
                 yield TableRemoved(*at)
+        elif isinstance(change, changes.Shadowed):
+            if change.table == self.name:
+                raise self._shadowed()
         elif not isinstance(change, changes.SchemaDefined) and change.table == self.name:
             yield self._whole(change)
 
@@ -299,6 +302,15 @@ class _StatementEvents:
         if isinstance(change, changes.Created):
             return TableCreated(*at, certain=not change.if_not_exists)
         return TableRemoved(*at) if isinstance(change, changes.Dropped) else TableEmptied(*at)
+
+    def _shadowed(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"a statement made a temporary table with the name of the table: {self.barrier.statement[:200]}",
+            why="the session does not log in ROW format, so later statements with this name may mean either table",
+            hint=f"end the session, let all sessions log with binlog_format=ROW; then, {self.name.load_again}",
+            table=self.name,
+            position=self.barrier.position,
+        )
 
     def _unreadable(self, why: str) -> UnsupportedError:
         unsupported = why in {changes.VERSIONED, changes.CASCADES}

@@ -75,14 +75,21 @@ def find_replay_end(settings: SourceSettings, text: str, start: ReplayStart) -> 
         UsageError: the text is no position, or a position before the start.
         DataError: the position is before a gap in the log that was read, or of another log.
     """
-    if not text.isdecimal() and not isinstance(parse_place(text), At):
-        raise UsageError("a replay ends at a position", hint="--to binlog.000054:123")
+    if not text.isdecimal() and not _is_position(text):
+        raise UsageError(f"{text!r} is no end of a replay", why="it ends at a position", hint="--to binlog.000054:123")
     end = find_replay_start(settings, text).seqno
     if end <= start.seqno:
         raise UsageError(
             "the replay ends before it starts", why=f"it starts at {start.position}", hint="choose a later position"
         )
     return end
+
+
+def _is_position(text: str) -> bool:
+    try:
+        return isinstance(parse_place(text), At)
+    except UsageError:
+        return False
 
 
 def _without_gap(lineage: tuple[Generation, ...]) -> tuple[Generation, ...]:

@@ -11,7 +11,7 @@ from loader.materialise.plan.ddl_events import read_barrier
 from loader.materialise.plan.interval_chain import Chain
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.activity import Statement
-from loader.schema.changes import Altered, SchemaDefined, Truncated, Unreadable
+from loader.schema.changes import Altered, SchemaDefined, Shadowed, Truncated, Unreadable
 from loader.settings import SourceSettings
 from loader.staging.documents import Barrier, Manifest
 from loader.staging.published import Published
@@ -82,7 +82,7 @@ def _newly_applied(
 def _changes_schema(barrier: Barrier) -> bool:
     """Return whether a statement created, altered, renamed or dropped tables. To empty or rebuild them is no change."""
     return any(
-        not isinstance(change, Truncated | SchemaDefined | Unreadable)
+        not isinstance(change, Truncated | SchemaDefined | Shadowed | Unreadable)
         and not (isinstance(change, Altered) and not change.actions)
         for change in read_barrier(barrier)
     )

@@ -15,7 +15,6 @@ def judged(text: str) -> Effect:
 
 
 NOTHING = [
-    "CREATE TEMPORARY TABLE a (id INT)",
     "DROP TEMPORARY TABLE IF EXISTS `shop`.`orders`",
     "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `orders`",
     "CREATE VIEW v AS SELECT 1",
