@@ -5,7 +5,7 @@
 Two loaders with a staging area and a warehouse each follow the same server. Each pair is one run of the DAG, from its
 trigger to its success, and then one `loader run`. Ratios are medians over the pairs of one call. A task is split into
 `queue` (scheduled until started), `start` (Airflow's own start, with its imports and the parsing of the DAG file),
-`work`, and `end`.
+`work`, and `end`. `limit` is 1.5 times `loader run`, and 2 seconds per task for Airflow itself.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ def measured(pairs: int) -> Iterator[dict[str, Any]]:
                 "ratio": round(median(one / other for one, other, _ in found), 2),
                 "seconds": round(median(one for one, _, _ in found), 1),
                 "of loader run": round(median(other for _, other, _ in found), 1),
+                "limit": round(median(1.5 * other + 2 * len(tasks) for _, other, tasks in found), 1),
                 "tasks": _medians([tasks for _, _, tasks in found]),
             }
 

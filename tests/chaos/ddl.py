@@ -10,12 +10,14 @@ from tests.chaos.catalogue import Catalogue
 
 def run(catalogue: Catalogue, without: frozenset[str]) -> None:
     """Run one random group of statements, with changes of rows right before and after them."""
-    allowed = [(weight, make) for weight, name, make in _GROUPS if name not in without]
+    groups = [*_GROUPS, _LAST[catalogue.kind]]
+    allowed = [(weight, make) for weight, name, make in groups if name not in without]
     make = catalogue.rng.choices([one for _, one in allowed], [weight for weight, _ in allowed])[0]
     make(catalogue)
 
 
-_GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
+_Group = tuple[int, str, Callable[[Catalogue], None]]
+_GROUPS: list[_Group] = [
     (6, "renames", renames.swap),
     (2, "renames", renames.rename),
     (3, "rebuilds", renames.gh_ost),
@@ -41,6 +43,11 @@ _GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
     (1, "engines", lifetimes.other_engine),
     (1, "statements", alters.by_statement),
     (1, "names", log_settings.switch_names),
-    (1, "documents", log_settings.partial_documents),
 ]
 """Weight, name for `--without`, and what is run."""
+
+_LAST: dict[str, _Group] = {
+    "mysql": (1, "documents", log_settings.partial_documents),
+    "mariadb": (1, "renames", renames.rename_absent),
+}
+"""What only one kind of server can do."""

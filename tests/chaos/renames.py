@@ -34,6 +34,26 @@ def rename(catalogue: Catalogue) -> None:
         catalogue.do(*catalogue.changes(new))
 
 
+def rename_absent(catalogue: Catalogue) -> None:
+    """Rename tables that exist or do not, as MariaDB allows: it logs the statement also if nothing happens."""
+    found = catalogue.some(2)
+    if not found:
+        return
+    one, other = (table.quoted for table in found)
+    names = [table.name for table in found]
+    make, rename = f"CREATE TABLE made_absent LIKE {other}", "RENAME TABLE IF EXISTS"
+    groups = [
+        [f"{rename} made_absent TO {one}"],
+        [make, "DROP TABLE made_absent", f"{rename} made_absent TO {one}"],
+        [f"{rename} {one} TO tmp_swap, {other} TO {one}, tmp_swap TO {other}"],
+        [f"{rename} {one} TO tmp_swap, made_absent TO {one}", f"{rename} tmp_swap TO {one}"],
+        [make, f"{rename} {one} TO tmp_swap, made_absent TO {one}", "DROP TABLE tmp_swap"],
+        [f"DROP TABLE {one}", f"{rename} made_absent TO {other}, {other} TO {one}"],
+    ]
+    catalogue.do(*catalogue.changes(*names), *catalogue.rng.choice(groups))
+    catalogue.do(*catalogue.changes(*names))
+
+
 def move(catalogue: Catalogue) -> None:
     """Move a table to a schema that is not captured, change it there, and at times bring it back."""
     for table in catalogue.some(1):
