@@ -145,22 +145,29 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
     def _stage(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         """Run the use case, and report what it did: log, notifications, metrics, events of assets, lineage."""
-        from loader.airflow.reports.failures import summary
-
         if self.use_case in _OF_INTERVALS:
             self.interval_start = str(self.arguments.get("start") or "")
         began = monotonic()
         try:
             result = self._result(context, settings)
         finally:
-            self._notify(context, settings)
-        send_work(settings.name, self.use_case, result, monotonic() - began)
-        tries = self._tries(context)
-        self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
-        for line in summary(result):
-            self.log.info(line)
-        add_table_events(context, settings.catalog.name, self.arguments, result, tries)
+            if self.use_case == "materialise":
+                self._notify(context, settings, self.arguments.get("start_seqno"))
+        work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, self._tries(context))
+        self._report(context, settings, work, self.use_case, monotonic() - began)
         return result
+
+    def _report(
+        self, context: Context, settings: SourceSettings, work: TaskWork, use_case: str, seconds: float
+    ) -> None:
+        """Report work: metrics, log, events of assets, and lineage."""
+        from loader.airflow.reports.failures import summary
+
+        send_work(settings.name, use_case, work.result, seconds)
+        self._work = work
+        for line in summary(work.result):
+            self.log.info(line)
+        add_table_events(context, settings.catalog.name, work.arguments, work.result, work.tries)
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         from loader import pipeline
@@ -180,12 +187,12 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 _refuse_secret(settings, spark)
             return self._submitted(context, job, spark)
 
-    def _notify(self, context: Context, settings: SourceSettings) -> None:
-        """Notify of what a merge did to whole tables, also if it fails later. The next run does it if this one dies."""
-        if self.use_case != "materialise":
-            return
+    def _notify(self, context: Context, settings: SourceSettings, since: int | None) -> None:
+        """Notify of what a merge did to whole tables, also if it fails later. The next run does it if this one dies.
+
+        `since`: the seqno at which its first interval starts.
+        """
         notify(context, settings.name, lambda notifier: notifier.quarantines(settings))
-        since = self.arguments.get("start_seqno")
         if since is not None:
             notify(context, settings.name, lambda notifier: notifier.schema_changes(settings, since))
 

@@ -6,12 +6,14 @@ import json
 import os
 import urllib.error
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from loader.secret import secret_variable
+from tests.docs.pages import blocks
 from tests.e2e.airflow_processes import Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
@@ -19,8 +21,11 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.e2e.statsd_receiver import StatsdReceiver, receiving
 from tests.unit.pipeline.test_gauges import samples
 
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two minutes more: make sweep")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
+_CHECK = "shop.check"
+_MART = "orders_mart"  # a DAG of docs/how-to/airflow.md, which is scheduled on the table shop.orders
 _RUNBOOK = "  read on: docs/runbook.md, section"
 _CANARY = "c4n4ry-of-the-shop"
 _LINEAGE, _SENT = "lineage.jsonl", "notifications.txt"
@@ -62,6 +67,7 @@ def airflow(empty: Loaded, arguments: Arguments, metrics: StatsdReceiver) -> Ite
         )
     empty.execute(f"ALTER USER 'loader'@'%' IDENTIFIED BY '{_CANARY}'")
     empty.env[secret_variable("shop_db")] = _CANARY  # for a person at the command line
+    found.add_dag_file(next(block.text for block in blocks("python") if f'"{_MART}"' in block.text))
     found.prepare()
     with running(found):
         found.add_connection("shop_db", conn_type="binlog_source", password=_CANARY)
@@ -172,7 +178,37 @@ def test_lineage_leads_from_the_server_to_the_warehouse(airflow: Airflow, follow
     assert {one["name"] for one in made} == {f"{folder}/{name.replace('.', '/')}" for name in NOTHING_DIFFERS}
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two minutes more: make sweep")
+@SWEEP
+def test_a_delta_and_a_comparison_trigger_the_dags_of_a_table(airflow: Airflow, followed: str, empty: Loaded) -> None:
+    airflow.patch(DELTA, is_paused=True)
+    for dag in (_MART, _CHECK):
+        airflow.wait_until_known(dag)
+        airflow.unpause(dag)
+    for number, (dag, task) in enumerate(((DELTA, "materialise"), (_CHECK, "verify")), start=1):
+        empty.execute(f"UPDATE shop.orders SET status = 'seen {number}' LIMIT 3")
+        run = airflow.trigger(dag, **({"verify": True} if dag == _CHECK else {}))
+        if dag == DELTA:
+            airflow.patch(DELTA, is_paused=False)
+        airflow.wait_for(dag, run, "success")
+        airflow.patch(DELTA, is_paused=True)
+        (event,) = airflow.asset_events(dag, run)
+        assert (event["name"], event["extra"]["updates"]) == ("lake.shop.orders", 3)
+        found = until("a run of the mart", partial(_run_of_mart, airflow, number))
+        airflow.wait_for(_MART, found, "success")
+        told = airflow.log(_MART, found, "build")
+        assert any(f"{event['extra']['snapshot']} {event['extra']['position']}" in line for line in told)
+        (made,) = _lineage(empty, dag, run, task)["outputs"]
+        assert made["facets"]["version"]["datasetVersion"] == event["extra"]["snapshot"]
+    airflow.unpause(DELTA)
+
+
+def _run_of_mart(airflow: Airflow, number: int) -> str | None:
+    """Return the newest run of the mart, if it has that many."""
+    found = airflow.get(f"{_MART}/dagRuns?order_by=-run_after")
+    return str(found["dag_runs"][0]["dag_run_id"]) if found["total_entries"] == number else None
+
+
+@SWEEP
 def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> None:
     empty.execute(*changes(2))
     planned = empty.json("plan")
@@ -258,7 +294,7 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
     assert empty.differences() == NOTHING_DIFFERS
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
+@SWEEP
 def test_a_lag_is_told_once_until_it_is_over(airflow: Airflow, followed: str, empty: Loaded) -> None:
     airflow.patch(DELTA, is_paused=True)
     until("the end of all runs", lambda: not airflow.get(f"{DELTA}/dagRuns?state=running&state=queued")["dag_runs"])

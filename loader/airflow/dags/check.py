@@ -3,7 +3,8 @@
 **What it does.** `check_source` makes the checks of `loader doctor` and logs each finding. It runs where the tasks of
 the other DAGs run, so it also checks what these can reach. It starts a small Spark application and changes nothing. If
 `verify` is set, `verify` then runs a delta up to one position of the log, and compares all rows of the tables with the
-server at that position. Others may write to the server meanwhile.
+server at that position. Others may write to the server meanwhile. Other DAGs are triggered by this delta as by those of
+`SOURCE.delta`, but not if rows differ.
 
 **How to run it.** Trigger it, or set `airflow.schedule.check` of the source. Scheduled runs do not compare rows.
 
@@ -19,6 +20,7 @@ from airflow.sdk import DAG
 from loader.airflow.actions.verify_operator import VerifyOperator
 from loader.airflow.dags.arguments import dag_arguments, parse_schedule, set_params
 from loader.airflow.form_params import flag_param, tables_param
+from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_source
 from loader.dag_settings import DagSettings, pool_of
 
@@ -38,6 +40,7 @@ def check_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments={name: dag.param(name) for name in ("verify", "tables")},
             pool=pool,
+            outlets=[tables_alias(source)],
         )
         check_source.override(pool=pool)(source=source) >> verify
         rows = flag_param("Compare rows", "Also compare all rows with the server.")

@@ -35,7 +35,7 @@ def table_asset(catalog: str, table: str) -> Asset:
 
 
 def add_table_events(
-    context: Context, catalog: str, arguments: dict[str, Any], result: dict[str, Any], tries: int
+    context: Context, catalog: str, arguments: Mapping[str, Any], result: Mapping[str, Any], tries: int
 ) -> None:
     """Add an event for each table that a task committed to, if the task has the alias of a source among its outlets.
 

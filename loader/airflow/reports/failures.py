@@ -18,7 +18,7 @@ _COLUMNS = (
 _IDLE = {"already", "unchanged", "same"}
 
 
-def summary(result: dict[str, Any]) -> list[str]:
+def summary(result: Mapping[str, Any]) -> list[str]:
     """Return lines: status and positions, a line per changed or failed table, and the number of other tables."""
     head = [f"{name} {result[name]}" for name in ("status", "start", "stop", "published") if result.get(name)]
     idle = Counter(table["status"] for table in result.get("tables", []) if table.get("status") in _IDLE)
@@ -43,7 +43,7 @@ def summary(result: dict[str, Any]) -> list[str]:
     return [visible(line) for text in said for line in text.splitlines()]
 
 
-def _unstaged(result: dict[str, Any]) -> list[str]:
+def _unstaged(result: Mapping[str, Any]) -> list[str]:
     """Return why the interval after the extracted ones is not staged; empty if it was not attempted."""
     if not result.get("failed"):
         return []
