@@ -15,14 +15,14 @@ _OPERATIONS = ("inserts", "updates", "deletes")
 
 
 def source_charts(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
-    """Return the charts of a source: its rows, the commit time that each interval covers, and its lag."""
+    """Return the charts of a source: its rows, the commit time and the log of each interval, and its lag."""
     rows = [
         pipeline.TableActivity(
             table="", inserts=one.state.inserts, updates=one.state.updates, deletes=one.state.deletes
         )
         for one in intervals
     ]
-    charts = (_rows_chart(intervals, rows), _time_chart(intervals), _lag_chart(intervals))
+    charts = (_rows_chart(intervals, rows), _time_chart(intervals), _bytes_chart(intervals), _lag_chart(intervals))
     return tag("div", join(chart.html() for chart in charts), class_="charts")
 
 
@@ -94,6 +94,18 @@ def _time_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
         label_heading="start of the interval",
         series=[Series("of commits", "covered", covered_seconds(intervals))],
         shown=figures.duration,
+    )
+
+
+def _bytes_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
+    """Return the chart of the bytes of log. An interval that was planned to the end of the log covers the backlog."""
+    return BarChart(
+        id="bytes",
+        title="Log covered",
+        labels=[one.state.start for one in intervals],
+        label_heading="start of the interval",
+        series=[Series("of log", "covered", [one.log_bytes for one in intervals])],
+        shown=lambda value: figures.size(round(value)),
     )
 
 

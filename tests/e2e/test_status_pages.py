@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from infra.servers import Server
 from loader.cli.demo.shop import TABLES
@@ -234,6 +234,9 @@ def log_end(loaded: Loaded) -> Position:
         return Position.at(file, position)
 
 
+WAITS = "shop.repair is paused, so the run waits. Unpause it?"
+
+
 @pytest.fixture(scope="module", params=["", "/airflow"], ids=["at the root", "below a path"])
 def airflow(site: Site, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Airflow]:
     folder: Path = tmp_path_factory.mktemp("airflow")
@@ -289,8 +292,14 @@ def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, 
 
 @SWEEP
 def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) -> None:
+    asked: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
     with browsing(airflow.url) as page:
-        page.on("dialog", lambda dialog: dialog.accept())
+        page.on("dialog", accept)
         log_in(page, airflow, "vera")
         page.goto(f"{airflow.url}/binlog-loader/source?name=shop")
         page.get_by_role("button", name="Trigger shop.delta").click()
@@ -301,12 +310,16 @@ def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) ->
         expect(page.get_by_role("button", name="Trigger")).to_have_text(
             ["Trigger shop.delta", "Trigger shop.check", "Trigger shop.repair: release"]
         )
+        repair = f"{airflow.url}/api/v2/dags/shop.repair"
+        assert page.request.get(repair).json()["is_paused"]
         with silent(page):
             page.get_by_role("button", name="Trigger shop.repair: release").click()
             page.wait_for_url(f"{airflow.url}/dags/shop.repair/runs/*")
+        assert not page.request.get(repair).json()["is_paused"]
         (run,) = page.request.get(f"{airflow.url}/api/v2/dags/shop.repair/dagRuns").json()["dag_runs"]
     assert run["conf"] | {"action": "release", "tables": ["shop.items"]} == run["conf"]
     assert run["triggering_user_name"] == "ann"
+    assert asked == ["Trigger shop.delta?", "Trigger shop.repair: release?", WAITS]
 
 
 @SWEEP

@@ -44,6 +44,7 @@ class IntervalActivity:
         committed_at: the newest commit time in the interval, in UTC; empty if it has no commit or is not staged.
         applied_at: when the tables had the interval at the latest, by the clock of the store; None before. A record is
             written again for a table that was behind, so the earliest time of it and of later records counts.
+        log_bytes: of the log that it covers; 0 if it is not staged.
         tables: those with staged records, by name.
         statements: in the order of the log.
     """
@@ -51,6 +52,7 @@ class IntervalActivity:
     state: IntervalState
     committed_at: str = ""
     applied_at: datetime | None = None
+    log_bytes: int = 0
     tables: tuple[TableActivity, ...] = ()
     statements: tuple[Statement, ...] = ()
 
@@ -83,6 +85,7 @@ def _activity(state: IntervalState, manifest: Manifest | None) -> IntervalActivi
     return IntervalActivity(
         state=state,
         committed_at=manifest.committed_at,
+        log_bytes=manifest.balance.bytes if manifest.balance else 0,
         tables=_rows(manifest),
         statements=tuple(Statement(one.position, one.statement, one.tables) for one in manifest.barriers),
     )

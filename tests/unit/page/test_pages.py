@@ -43,6 +43,7 @@ def interval(number: int, *tables: pipeline.TableActivity, **fields: Any) -> pip
         state=pipeline.IntervalState(**(state | fields)),
         committed_at=f"2026-01-31 11:0{number}:00.000000",
         applied_at=NOW,
+        log_bytes=2000,
         tables=tables,
         statements=statements,
     )
@@ -215,10 +216,14 @@ def test_the_charts_of_a_source() -> None:
     assert [one.one("figcaption").text for one in charts] == [
         "Rows by operation",
         "Commit time covered",
+        "Log covered",
         "Lag of the newest commit",
     ]
     first, second = "binlog.000001:1000", "binlog.000001:2000"
-    lag = charts[2]
+    assert [one.one("title").text for one in charts[2].all("g")] == [
+        f"{first}: 2.0 kB of log", f"{second}: 2.0 kB of log",
+    ]  # fmt: skip
+    lag = charts[3]
     assert lag.one("svg").attributes["role"] == "img"
     assert lag.one("desc").text == f"{first} to {second}; highest: 59 min"
     assert [one.one("title").text for one in lag.all("g")] == [
