@@ -264,7 +264,13 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 began = time.process_time()
 from loader.airflow.dags.source_dags import source_dags
-print(json.dumps([len(source_dags()), time.process_time() - began]))
+count, ours = len(source_dags()), time.process_time() - began
+from airflow.providers.standard.operators.empty import EmptyOperator
+began = time.process_time()
+for number in range(count):
+    with airflow.sdk.DAG(f"plain{number}"):
+        [EmptyOperator(task_id=f"task{place}") for place in range(5)]
+print(json.dumps([count, ours, time.process_time() - began]))
 """
 
 
@@ -272,9 +278,9 @@ def test_fifty_sources_are_read_within_a_second_and_without_a_connection(configu
     """The imports of Airflow and of its Spark operator are not counted: every DAG file with a Spark task has them."""
     configured("".join(source_table(f"shop{number}") for number in range(50)), parse=False)
     done = subprocess.run([sys.executable, "-c", _PARSE], check=True, capture_output=True, text=True)
-    count, seconds = json.loads(done.stdout.splitlines()[-1])
+    count, seconds, plain = json.loads(done.stdout.splitlines()[-1])
     assert count == 50 * len(DAGS)
-    assert seconds < 1
+    assert seconds < 1 or seconds < 3 * plain  # on a slow machine, or a busy one
 
 
 def test_a_dag_file_of_ones_own(configured: Configure, tmp_path: Path) -> None:
