@@ -53,9 +53,8 @@ class Site:
             crm_changes: whether the other source has changes.
             conf: of the run.
         """
-        if crm_changes:
-            self.crm.execute("INSERT INTO crm.people (name) VALUES ('new')")
-        run, other = self.airflow.trigger(DELTA, **conf), self.airflow.trigger(CRM_DELTA)
+        run = self.airflow.trigger(DELTA, **conf)
+        other = self.change_crm() if crm_changes else self.airflow.trigger(CRM_DELTA)
         self.airflow.wait_for(DELTA, run, "failed")
         tasks = self.airflow.tasks(DELTA, run)
         assert {name: one["state"] for name, one in tasks.items()} == states(task)
@@ -63,6 +62,11 @@ class Site:
         self.airflow.error(DELTA, run, task, what)
         self.airflow.wait_for(CRM_DELTA, other, "success")
         return run
+
+    def change_crm(self) -> str:
+        """Change the other source, trigger its delta, and return the run."""
+        self.crm.execute("INSERT INTO crm.people (name) VALUES ('new')")
+        return self.airflow.trigger(CRM_DELTA)
 
     def healed(self, run: str, task: str) -> None:
         """Clear the failed task of a run of the shop: it succeeds, and so does the next run, with more changes."""

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.airflow_processes import drivers, kill_driver, kill_worker
 from tests.e2e.airflow_server import DELTA, until
-from tests.e2e.airflow_site import Site, remount, two_sources
+from tests.e2e.airflow_site import CRM_DELTA, Site, remount, states, two_sources
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
@@ -62,6 +62,8 @@ def test_a_server_that_hangs(site: Site) -> None:
     finally:
         os.kill(server, signal.SIGCONT)
         site.shop.config.write_text(text, encoding="utf-8")
+    other = site.airflow.get(f"{CRM_DELTA}/dagRuns?order_by=-run_after&limit=1")["dag_runs"][0]
+    assert other["end_date"] < site.airflow.get(f"{DELTA}/dagRuns/{run}")["end_date"]  # it did not wait
     told = site.airflow.log(DELTA, run, "plan_interval")
     assert "  why: it was stopped after 0:00:28.800000 " in "\n".join(told)
     (details,) = (line.removeprefix("  details: ") for line in told if line.startswith("  details: "))
@@ -125,20 +127,50 @@ def test_a_killed_driver(site: Site) -> None:
     site.shop.execute(*changes(8))
     run = site.airflow.trigger(DELTA)
     until("Spark to run", lambda: drivers(site.airflow))
+    other = site.change_crm()
     kill_driver(site.airflow)
+    site.airflow.wait_for(CRM_DELTA, other, "success")
     site.airflow.wait_for(DELTA, run, "success")
     assert site.airflow.tasks(DELTA, run)["materialise"]["try_number"] == 2
     told = site.airflow.log(DELTA, run, "materialise", attempt=1)
     assert "the Spark job ended without a result (job materialise)" in told
     assert told[-1] == "Task exited"
-    assert site.shop.differences() == NOTHING_DIFFERS
+    site.runs()
+
+
+def test_a_poisoned_table(site: Site) -> None:
+    """A release by the form of the repair, then a cleared task, as the runbook says."""
+    site.shop.execute(
+        "CREATE TABLE shop.dates (id INT PRIMARY KEY, day DATE)",
+        "SET SESSION sql_mode = ''",
+        "INSERT INTO shop.dates VALUES (1, '2026-01-01'), (2, '0000-00-00')",
+        *changes(12),
+    )
+    other, run = site.change_crm(), site.airflow.trigger(DELTA)
+    site.airflow.wait_for(DELTA, run, "failed")
+    site.airflow.wait_for(CRM_DELTA, other, "success")
+    assert {name: one["state"] for name, one in site.airflow.tasks(DELTA, run).items()} == states("check_tables")
+    assert any("loader release shop.dates" in line for line in site.airflow.log(DELTA, run, "check_tables"))
+    site.shop.execute("UPDATE shop.dates SET day = NULL WHERE id = 2", *changes(13))
+    site.airflow.unpause("shop.repair")
+    released = site.airflow.trigger("shop.repair", action="release", tables=["shop.dates"])
+    site.airflow.wait_for("shop.repair", released, "success")
+    following = site.airflow.trigger(DELTA)
+    site.airflow.wait_for(DELTA, following, "success")
+    site.airflow.clear(run, "check_tables")
+    site.airflow.wait_for(DELTA, run, "success", tries=site.airflow.tasks(DELTA, run)["check_tables"]["try_number"] + 1)
+    assert site.shop.differences(("shop.dates",)) == {"shop.dates": 0}
+    site.shop.execute("DROP TABLE shop.dates")
+    site.runs()
 
 
 def test_a_lost_worker(site: Site) -> None:
     site.shop.execute(*changes(9))
     run = site.airflow.trigger(DELTA)
     until("Spark to run", lambda: drivers(site.airflow))
+    other = site.change_crm()
     kill_worker(site.airflow, site.scheduler)
+    site.airflow.wait_for(CRM_DELTA, other, "success")
     site.airflow.wait_for(DELTA, run, "success")
     assert site.airflow.tasks(DELTA, run)["materialise"]["try_number"] == 2
     assert site.shop.differences() == NOTHING_DIFFERS
