@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -74,12 +75,17 @@ def page(airflow: Airflow) -> Iterator[Page]:
         yield found
 
 
+def told(shop: Loaded, query: str) -> tuple[Any, ...]:
+    """Return the one row that the server answers."""
+    with connected(shop.address) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        (row,) = cursor.fetchall()
+    return tuple(row)
+
+
 def position(shop: Loaded) -> str:
     """Return the end of the server's log."""
-    with connected(shop.address) as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW BINARY LOG STATUS")
-        (row,) = cursor.fetchall()
-    return f"{row[0]}:{row[1]}"
+    return "{}:{}".format(*told(shop, "SHOW BINARY LOG STATUS"))
 
 
 def failed(page: Page, airflow: Airflow, dag: str, **fields: str) -> str:
@@ -207,8 +213,31 @@ def test_a_replay_corrects_an_odd_table(page: Page, airflow: Airflow, shop: Load
     assert {one["table"]: one["status"] for one in xcom(airflow, REPLAY, run, "compare")["tables"]} == {
         ODD: "differs", "shop.orders": "same"
     }  # fmt: skip
-    send_form(page, airflow, REPLAY, tables=tables, dry_run="false", restore_files="true", **form)
+    fields = {"dry_run": "false", "restore_files": "true", "approval": "true", **form}
+    run = send(page, airflow, REPLAY, tables=tables, **fields)
+    answer(page, airflow, REPLAY, run, "approve", "Approve")
+    airflow.wait_for(REPLAY, run, "success")
     assert shop.differences(TABLES) == NOTHING_DIFFERS
+
+
+def test_a_replay_starts_and_ends_where_people_say(page: Page, airflow: Airflow, shop: Loaded) -> None:
+    before = position(shop)
+    known, time = told(shop, "SELECT @@GLOBAL.gtid_executed, DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s')")
+    shop.execute("UPDATE shop.orders SET day = '2026-02-02'")
+    after = position(shop)
+    send_form(page, airflow, DELTA)
+    number, offset = before.removeprefix("binlog.").split(":")
+    forms = [
+        {"lognum": str(int(number)), "logpos": offset},
+        {"from": before},
+        {"from": known.replace("\n", "")},
+        {"from": time},
+        {"from": before, "to": after},
+    ]
+    for form in forms:
+        run = send_form(page, airflow, REPLAY, tables="shop.orders", **form)
+        (found,) = xcom(airflow, REPLAY, run, "compare")["tables"]
+        assert (found["table"], found["status"]) == ("shop.orders", "same"), form
 
 
 def test_maintenance_leaves_all_rows(page: Page, airflow: Airflow, shop: Loaded) -> None:
