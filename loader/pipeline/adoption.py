@@ -15,9 +15,10 @@ from loader.errors import UnsupportedError, UsageError
 from loader.extract.checkpoint import read_checkpoint
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.load_planner import plan_single_chunk
-from loader.initial_load.loads import Loads
+from loader.initial_load.loads import Loads, manifest_key
 from loader.initial_load.run import captured_tables
 from loader.initial_load.server.consistent_snapshot import read_engine
+from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
@@ -29,7 +30,9 @@ from loader.reader.seek.position_spec import After, parse_place
 from loader.settings import SourceSettings
 from loader.source.digest import definition_digest
 from loader.source.schemas import read_schemas
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 from loader.verify.comparable import check_engine, check_mode
@@ -99,12 +102,22 @@ def _exact_at(settings: SourceSettings, generation: Generation, at: str, positio
 
 
 def record_adoption(settings: SourceSettings, adoption: Adoption, result: dict[str, Any]) -> None:
-    """Store the loads of the tables that the job has adopted, now or in an earlier run."""
+    """Store the loads of the tables that the job has adopted, now or in an earlier run.
+
+    The adopted position may be before that of the newest published record. Then the log is merged again from there.
+    """
     adopted = {table["table"] for table in result["tables"] if not table["error"]}
+    store = open_store(settings.staging_root)
     for plan in adoption.plans:
         if str(plan.name) in adopted:
-            loads = Loads(open_store(settings.staging_root), settings.name, plan.generation)
-            loads.publish(loads.begin(plan), _manifest(plan, adoption.exact_at))
+            loads = Loads(store, settings.name, plan.generation)
+            begun = loads.begin(plan)
+            loads.publish(begun, _manifest(plan, adoption.exact_at))
+            key = manifest_key(begun)
+            newest = PlanChain(store, settings.name).newest_published(plan.generation)
+            if newest and plan.seqno < newest[1].stop_seqno and str(plan.name) in newest[1].tables:
+                OvertakenLoads(store, settings.name).begin(plan.name, key, plan.seqno)
+            note_loaded(store, settings.name, settings.catalog, str(plan.name), plan.position, key)
 
 
 def _manifest(plan: LoadPlan, exact_at: Position) -> Manifest:

@@ -11,6 +11,8 @@
 <source>/quarantine/<schema>/<table>.json
 <source>/refused/<schema>/<table>.json
 <source>/paused/<schema>/<table>.json
+<source>/overtaken/<schema>/<table>/<position seqno, 20 digits>.json
+<source>/outdated/<generation>/<stop seqno, 20 digits>.json
 <source>/schemas/...                                               see loader.staging.schemas
 <source>/skips/...                                                 see loader.staging.notes.skips
 """
@@ -93,6 +95,11 @@ def pause_folder(source: str) -> str:
 def pause_key(source: str, table: TableName) -> str:
     """Return the key of the pause of a table."""
     return f"{pause_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
+
+
+def outdated_key(source: str, generation: str, stop_seqno: int) -> str:
+    """Return the key of the note that the published record with this stop is outdated. No generation has this name."""
+    return f"{encode(source)}/outdated/{encode(generation)}/{stop_seqno:020d}.json"
 
 
 def overtaken_folder(source: str) -> str:

@@ -11,9 +11,9 @@ from loader.store.base import Store
 from loader.store.registry import open_store
 
 
-def note_loaded(store: Store, spec: LoadSpec, result: TableResult, manifest: str) -> None:
-    """Note that the load with this manifest key is in the warehouse, at the position of `result`."""
-    note = Loaded(source=spec.source, table=result.table, position=result.position, warehouse=spec.catalog.place)
+def note_loaded(store: Store, source: str, catalog: CatalogSettings, table: str, position: str, manifest: str) -> None:
+    """Note that the load of a table with this manifest key is in the warehouse, at this position."""
+    note = Loaded(source=source, table=table, position=position, warehouse=catalog.place)
     store.create(loaded_key(manifest), note.canonical())
 
 

@@ -18,6 +18,7 @@ from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.progress import Progress, TableCount
 from loader.staging.chain import PlanChain
+from loader.staging.notes.outdated_records import note_outdated
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.quarantine import Quarantines
 from loader.staging.notes.refusals import note_refusal
@@ -103,10 +104,12 @@ class LoadRun:
     def note(self, load: StagedLoad, result: TableResult) -> None:
         """Record that a table is loaded, or that its load was refused for good."""
         source = self._spec.source
+        if result.status == "applied":
+            note_outdated(self._store, source, self._spec.generation)
         if result.applied_seqno is not None:
             # A quarantine ends if the table has another applied position than when it failed.
             Quarantines(self._store, source).find_current(load.work.name, result.applied_seqno)
-            note_loaded(self._store, self._spec, result, load.key)
+            note_loaded(self._store, source, self._spec.catalog, result.table, result.position, load.key)
         elif result.error and is_permanent_failure(result):
             note_refusal(self._store, source, load.work.name, result.error)
             OvertakenLoads(self._store, source).end(load.work.name, load.work.target)

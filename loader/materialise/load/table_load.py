@@ -37,6 +37,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.staging.documents import Manifest
+from loader.staging.notes.outdated_records import note_outdated
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.base import Store
 
@@ -87,6 +88,7 @@ def _attempt(
         return idle_result(work.name, applied, "already", applied.seqno)
     if applied is not None and applied.seqno > work.target:
         _note_overtaken(store, load, work)
+    note_outdated(store, manifest.source, generations[-1])
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])

@@ -6,6 +6,8 @@ start.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loader.errors import GapError
 from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.postponement import Postponement
@@ -16,6 +18,7 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
+from loader.staging.notes.outdated_records import is_outdated
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantine, Quarantines
@@ -32,10 +35,14 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     store = open_store(spec.staging_root)
     chain = Chain(store, spec.source, spec.generation)
     record = chain.newest_published()
-    last = _find_quiet_interval(chain, record, spec.through_seqno) if record else None
-    if record is None or last is None:
+    quiet = _find_quiet_intervals(chain, record, spec.through_seqno) if record else ()
+    if record is None or not quiet:
         return None
-    known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
+    last, known = quiet[-1], {TableName.parse(name) for name in (*record.tables, *record.behind)}
+    if not all(chain.captures(manifest.start_seqno, table) for manifest in quiet for table in known):
+        return None  # an interval was planned without a table: its changes were not read
+    if is_outdated(store, record):
+        return None  # loaded, adopted or corrected since the record
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
     if not all(map(CapturedTables(spec.tables), known)):
@@ -49,12 +56,11 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if postponed is None or stopped != record.behind.keys() - record.postponed.keys():
         return None  # released, quarantined, paused or resumed since the record
     results = results_of_record(record, quarantined, "unchanged", last.stop_seqno, postponed)
-    captured = [result for result in results if chain.captures(last.start_seqno, TableName.parse(result.table))]
     return MaterialiseResult(
-        tables=tuple(captured),
+        tables=tuple(results),
         stop=last.stop,
         stop_seqno=last.stop_seqno,
-        published=publish(chain, last, captured),
+        published=publish(chain, last, results),
     )
 
 
@@ -68,8 +74,8 @@ def _still_quarantined(quarantines: Quarantines, record: Published) -> dict[Tabl
     }
 
 
-def _find_quiet_interval(chain: Chain, record: Published, stop: int | None) -> Manifest | None:
-    """Return the interval that stops at `stop`, if no interval after the record changes a table; None otherwise.
+def _find_quiet_intervals(chain: Chain, record: Published, stop: int | None) -> Sequence[Manifest]:
+    """Return the intervals after the record up to `stop`, if none of them changes a table; otherwise nothing.
 
     The intervals must be contiguous and of one generation. If an interval is missing, the Spark job reports it.
     """
@@ -78,9 +84,9 @@ def _find_quiet_interval(chain: Chain, record: Published, stop: int | None) -> M
         is_later = last is not None and last.stop_seqno > record.stop_seqno and last.generation == record.generation
         intervals = chain.covering_intervals(record.stop_seqno, last.stop_seqno) if last and is_later else ()
     except GapError:
-        return None
+        return ()
     changed = any(
         manifest.barriers or manifest.left_out or any(file.rows for file in manifest.files) for manifest in intervals
     )
     of_one_log = all(manifest.generation == record.generation for manifest in intervals)
-    return last if intervals and of_one_log and not changed else None
+    return intervals if of_one_log and not changed else ()
