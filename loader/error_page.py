@@ -77,9 +77,14 @@ def error_entries() -> tuple[ErrorEntry, ...]:
 
 
 def anchor_of(error: LoaderError) -> str:
-    """Return the anchor of the entry with the longest text that the error contains; else of the classes of errors."""
+    """Return the anchor of the entry with the longest text that the error contains.
+
+    Without an entry, return the anchor of the error that caused it, else of the classes of errors.
+    """
     found = [(len(text), entry.anchor) for entry in error_entries() for text in entry.texts if text in error.what]
-    return max(found)[1] if found else _CLASSES
+    if found:
+        return max(found)[1]
+    return anchor_of(error.__cause__) if isinstance(error.__cause__, LoaderError) else _CLASSES
 
 
 def _entries(page: str) -> Iterator[ErrorEntry]:

@@ -17,13 +17,12 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
-from loader.airflow.reports.links import ErrorLink, IntervalLink, SparkLink, StatusLink
+from loader.airflow.reports.links import ErrorLink, IntervalLink, LinkedOperator, SparkLink, StatusLink, TableLink
 from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.stages.template_values import flag, table_names
 from loader.airflow.versions import AirflowException, spark_arguments
-from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ UseCase = Literal[
 _OF_INTERVALS = {"extract", "materialise"}
 
 
-class LoaderSparkOperator(SparkSubmitOperator):
+class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
     """Runs one use case of the loader and returns its result. Work that needs no Spark starts no Spark.
 
     The Spark connection, which must exist, has the master. All other settings of Spark come from the configuration.
@@ -72,9 +71,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = ("source", "arguments", "now")
-    operator_extra_links = (StatusLink(), IntervalLink(), SparkLink(), ErrorLink())
-    error_link = ""
-    source_name = ""
+    operator_extra_links = (StatusLink(), TableLink(), IntervalLink(), SparkLink(), ErrorLink())
     refuses_unknown_conf = True
     """Whether the run fails if its conf has a key that is no param: the form of the DAG is one of the loader."""
     interval_start = ""
@@ -106,12 +103,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
         Raises:
             TaskFailed: the use case or tables failed.
         """
-        from loader.airflow.sources import docs_url
-
         try:
             return self._execute(context)
         except TaskFailed as failed:
-            self.error_link = ErrorLinks(docs_url()).of(failed.error)
+            self.link_error(failed.error)
             raise
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
@@ -227,7 +222,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
                     approved_by=self.arguments.get("approved_by", ""),
                 )
             case "maintain":
-                return pipeline.maintain_job(settings)
+                return pipeline.maintain_job(settings, self._tables())
             case "verify":
                 raise AssertionError("VerifyOperator opens a verification instead")
             case "initial_load":

@@ -47,7 +47,8 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "extra-links": [
-            f"loader.airflow.reports.links.{name}" for name in ("StatusLink", "IntervalLink", "SparkLink", "ErrorLink")
+            f"loader.airflow.reports.links.{name}"
+            for name in ("StatusLink", "TableLink", "IntervalLink", "SparkLink", "ErrorLink")
         ],
     }
 

@@ -19,7 +19,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import FastAPI, HTTPException, Request, Response
 
-from loader.airflow.actions.repair_form import forms_of
+from loader.airflow.actions.command_forms import forms_of
 from loader.airflow.connections import keep_password
 from loader.airflow.sources import settings_of
 from loader.airflow.versions import team_names
@@ -43,7 +43,7 @@ _AIRFLOW = "../"
 
 
 class AirflowHost:
-    """The pages inside Airflow: hints also name the form of `SOURCE.repair`. See Host.
+    """The pages inside Airflow: hints also name the forms of the source's DAGs. See Host.
 
     Args:
         links: to the documentation.
@@ -76,8 +76,8 @@ class AirflowHost:
 
     def forms(self, source: str, hint: str) -> Sequence[Action]:
         """See Host."""
-        dag = dag_id(source, "repair")
-        return [_action(f"trigger {dag} with {form}", dag, conf) for form, conf in forms_of(hint).items()]
+        key = dag_key(source)
+        return [_action(form.trigger(key), dag_id(source, form.dag), form.conf) for form in forms_of(hint)]
 
 
 def dag_id(source: str, name: str) -> str:

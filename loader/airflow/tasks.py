@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 
+from loader.airflow.linked_task import linked_task
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
 from loader.airflow.run_conf import refuse_backfill, refuse_unknown_conf
 from loader.airflow.versions import AirflowSkipException
@@ -16,7 +17,7 @@ _LOG = logging.getLogger(__name__)
 _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     """Choose the intervals of the log for this run, and store them under the name of the run.
 
@@ -43,7 +44,7 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     return chosen
 
 
-@task
+@linked_task
 def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     """Fail the run, after all its work, if tables could not be loaded or are quarantined, with the fix of each.
 
@@ -74,7 +75,7 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     _LOG.info("all %d tables are up to date, or the next run continues them", len(tables))
 
 
-@task
+@linked_task
 def check_runway(source: str, interval: dict[str, Any] | None) -> None:
     """Fail if the server will soon purge log that this run reads, and the log is not archived. This is only an alarm.
 
@@ -93,7 +94,7 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
             raise error
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def purge(source: str) -> list[dict[str, Any]]:
     """Remove staged files that are no longer needed, or move them to the archive, as configured."""
     from loader.airflow.sources import settings_of
@@ -116,7 +117,7 @@ def purge(source: str) -> list[dict[str, Any]]:
     return [removal.model_dump(mode="json") for removal in removed]
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def check_source(source: str, conn_id: str = "spark_default") -> list[dict[str, Any]]:
     """Make the checks of `loader doctor`, log each finding, and fail if one is an error."""
     from loader.airflow.connections import secrets_of, spark_settings

@@ -112,6 +112,7 @@ def _intervals(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
     columns = (
         *(Column(name) for name in ("start", "stop", "state", "newest commit (UTC)")),
         *(Column(name, number=True) for name in ("tables", "inserts", "updates", "deletes", "size", "age")),
+        Column("manifest"),
     )
     return data_table("Intervals", columns, map(_interval, reversed(intervals)))
 
@@ -130,6 +131,7 @@ def _interval(one: pipeline.IntervalActivity) -> tuple[object, ...]:
         *counts,
         figures.size(state.bytes),
         figures.duration(state.age),
+        tag("code", state.manifest),
     )
 
 

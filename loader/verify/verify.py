@@ -86,7 +86,9 @@ def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: i
             break
     if not position:
         raise DataError(
-            "the table was never loaded", hint=f"loader initial-load --table {table}; then: loader verify", table=table
+            "the table was never loaded",
+            hint=f"loader initial-load --table {table.argument}; then: loader verify",
+            table=table,
         )
     raise RetryableError(
         "the warehouse has no snapshot of the table at the position of the server's rows",

@@ -197,6 +197,7 @@ def test_tables_that_failed_fail_the_task(
     raised = failed_task("materialise", site, running)
     assert raised.retry is other.retryable
     assert "2 of 3 tables failed (tables a.b, a.c)" in str(raised)
+    assert str(raised.error.__cause__) == str(gap)
     assert f"why: a.b: {gap}" in str(raised)
     assert "\n     | a.c: no answer (table a.c)\n     |     what to do: wait\n" in str(raised)
     behind = LoaderSparkOperator(

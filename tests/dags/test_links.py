@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from loader.airflow.reports.links import IntervalLink, SparkLink, StatusLink
+from loader.airflow.dags.source_dags import source_dags
+from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.reports.links import ErrorLink, IntervalLink, LinkedOperator, SparkLink, StatusLink, TableLink
+from loader.errors import DataError, LoaderError, SourceUnavailable
 from loader.spark.job import HISTORY
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import operator_of
@@ -54,3 +57,53 @@ def test_a_task_has_a_link_to_the_history_of_its_spark_application(
     operator = operator_of("maintain", site)
     operator.execute(running.context)
     assert SparkLink().get_link(operator, ti_key=None) == ""
+
+
+@pytest.mark.parametrize(
+    ("where", "table"),
+    [
+        ({"table": "shop.orders"}, "shop.orders"),
+        ({"tables": "shop.orders"}, "shop.orders"),
+        ({"tables": "shop.items, shop.orders"}, ""),
+        ({"position": "binlog.000001:4"}, ""),
+    ],
+)
+def test_a_task_that_fails_for_one_table_has_a_link_to_its_page(where: dict[str, str], table: str) -> None:
+    operator = LinkedOperator()
+    operator.source_name = "shop"
+    assert TableLink().get_link(operator, ti_key=None) == ""
+    operator.link_error(DataError("a value does not fit", **where))
+    page = f"/binlog-loader/table?source=shop&name={table}" if table else ""
+    assert TableLink().get_link(operator, ti_key=None) == page
+
+
+@pytest.mark.parametrize("task_id", ["plan_interval", "check_tables", "check_runway"])
+def test_a_task_without_spark_has_links(
+    task_id: str, site: Site, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These tasks fail most often: the server is down, tables are quarantined, the log is purged soon."""
+    config = site.folder / "loader.toml"
+    config.write_text('docs_url = "https://docs.example.org/"\n' + config.read_text())
+    operator = source_dags("shop")["shop.delta"].get_task(task_id)
+    operator.op_kwargs = {"source": "shop"}
+    failed: list[LoaderError] = []
+
+    def work(source: str) -> str:
+        if failed:
+            raise TaskFailed(failed[0], retry=False)
+        return source
+
+    operator.python_callable = work
+    assert operator.execute(running.context) == "shop"
+    status, table, error = (link.get_link(operator, ti_key=running) for link in operator.operator_extra_links)
+    assert (status, table, error) == ("/binlog-loader/source?name=shop", "", "")
+    failed.append(SourceUnavailable("the server does not answer", source="db:3306"))
+    with pytest.raises(TaskFailed):
+        operator.execute(running.context)
+    assert ErrorLink().get_link(operator, ti_key=running) == (
+        "https://docs.example.org/reference/errors.html#server-unavailable"
+    )
+    failed[0] = DataError("1 of 5 tables failed", tables="shop.orders")
+    with pytest.raises(TaskFailed):
+        operator.execute(running.context)
+    assert TableLink().get_link(operator, ti_key=running) == "/binlog-loader/table?source=shop&name=shop.orders"

@@ -11,6 +11,7 @@ import pytest
 from airflow.providers_manager import _create_provider_info_schema_validator
 from airflow.sdk.module_loading import import_string
 
+from loader.airflow.linked_task import LinkedTaskOperator
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.provider import get_provider_info
 from loader.airflow.versions import AIRFLOW
@@ -27,7 +28,9 @@ def test_airflow_takes_the_description() -> None:
 def test_the_links_of_tasks_are_registered() -> None:
     links = [import_string(name) for name in get_provider_info()["extra-links"]]
     assert links == [type(link) for link in LoaderSparkOperator.operator_extra_links]
-    assert [link.name for link in links] == ["Status of the source", "Interval", "Spark history", "Error page"]
+    names = ["Status of the source", "Page of the table", "Interval and manifest", "Spark history", "Error page"]
+    assert [link.name for link in links] == names
+    assert {type(link) for link in LinkedTaskOperator.operator_extra_links} <= set(links)
 
 
 def test_the_connection_type_has_its_hook(airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,31 +1,27 @@
-"""The form of the DAG `repair`, its tasks, and the form that an error names."""
+"""The form of the DAG `repair`, and its tasks."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import loader
 from loader.airflow.actions import pause_tasks, repair_tasks, skip_tasks
 from loader.airflow.actions.pause_tasks import pause, resume
-from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
+from loader.airflow.actions.repair_form import USES, check_form, repair_params
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
 from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question, withdraw_skip
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.versions import AirflowSkipException, ParamValidationError
-from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
+from loader.errors import UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, chain_of, table_schema
 from loader.staging.documents import IncompleteTable
 from loader.staging.notes.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
-from tests.dags.operators import connect, failed_task, operator_of
+from tests.dags.operators import connect, operator_of
 from tests.support.airflow_waits import TaskWaits
 
 _EMPTY = dict.fromkeys(("position", "accept", "definition", "place", "transaction", "reason")) | {
@@ -303,98 +299,3 @@ def test_a_skip_is_withdrawn_in_the_name_of_who_triggered_the_run(
     withdrawal = Skips(chain.store, "shop").withdrawal(key)
     assert withdrawal and (withdrawal.by, withdrawal.reason) == ("ada", "wrong one")
     assert re.search(r"rows of shop\.a is withdrawn by ada, \S+ \S+: wrong one", caplog.text)
-
-
-# The form that an error names.
-
-
-@pytest.mark.parametrize(
-    ("hint", "fields"),
-    [
-        ("fix it, then: loader release shop.orders", "action = release, tables = shop.orders"),
-        ("loader release 'shop.my table'; or wait", "action = release, tables = shop.my table"),
-        (
-            "loader resume shop.a; loader resume 'shop.b c'",
-            "action = resume, tables = shop.a; action = resume, tables = shop.b c",
-        ),
-        (LOAD_ALL_AGAIN, "action = load_again, all_tables = true"),
-        (TableName("shop", "a").load_again, "action = load_again, tables = shop.a"),
-        ("loader staged restore 281474976710660", "action = restore, position = 281474976710660"),
-        ("loader extract --interval binlog.000001:4", "action = stage_rows, position = binlog.000001:4"),
-        ("loader extract", ""),
-        ("loader staged restore binlog.000001:4", "action = restore, position = binlog.000001:4"),
-        ("loader follow --source db --at FILE:POS", "action = follow, position = FILE:POS"),
-        ("loader follow --source db --accept 0-1-7", "action = follow, accept = 0-1-7"),
-        (
-            f"loader schema set shop.a --at {_PLACE} --file FILE",
-            f"action = set_schema, tables = shop.a, position = {_PLACE}",
-        ),
-        (
-            "loader initial-load --table shop.a --again; then, loader release shop.a (quarantined), loader release shop.a",
-            "action = load_again, tables = shop.a; action = release, tables = shop.a",
-        ),
-        (
-            f"loader skip {_PLACE} --table shop.a --reason TEXT; then: loader extract --interval 5",
-            f"action = skip, transaction = {_PLACE}, tables = shop.a, reason = TEXT; action = stage_rows, position = 5",
-        ),
-        (
-            f"loader skip {_PLACE} --table shop.a --table shop.b --reason TEXT",
-            f"action = skip, transaction = {_PLACE}, tables = shop.a, shop.b (one per line), reason = TEXT",
-        ),
-        (
-            f"loader skip {_PLACE} --withdraw --reason TEXT",
-            f"action = withdraw_skip, transaction = {_PLACE}, reason = TEXT",
-        ),
-        ("loader initial-load --table shop.new", ""),
-        ("loader run", ""),
-        ("", ""),
-    ],
-)
-def test_the_forms_of_a_command(hint: str, fields: str) -> None:
-    assert "; ".join(forms_of(hint)) == fields
-
-
-_REPAIRS = (
-    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set"
-    r"|extract --interval|skip)"
-)
-
-
-@given(st.text(min_size=1), st.text())
-def test_a_table_with_any_name_has_a_form(name: str, after: str) -> None:
-    table = TableName("shop", name)
-    found = forms_of(f"loader release {table.argument}; {after}")
-    assert next(iter(found.items())) == (
-        f"action = release, tables = {table}",
-        {"action": "release", "tables": [str(table)]},
-    )
-
-
-@given(st.text(alphabet="'\"\\\\ ;,()-a\n"))
-def test_no_text_breaks_the_report_of_an_error(rest: str) -> None:
-    forms_of(f"loader release {rest}")
-    forms_of(f"loader initial-load --again {rest}")
-
-
-def test_every_cure_that_an_error_names_has_a_form() -> None:
-    """Other commands that errors name change nothing, set the loader up, or are DAGs of their own."""
-    found = [
-        match[0]
-        for file in Path(loader.__file__).parent.rglob("*.py")
-        if "cli" not in file.parts
-        for line in file.read_text(encoding="utf-8").splitlines()
-        for match in re.finditer(_REPAIRS, line)
-    ]
-    assert len(found) > 10
-    assert [command for command in found if not forms_of(command)] == []
-
-
-def test_the_log_of_a_failed_task_names_the_form(
-    site: Site, spark_submit_program: SparkSubmit, running: Task, caplog: pytest.LogCaptureFixture
-) -> None:
-    error = DataError("a value does not fit", hint="fix it, then: loader release shop.orders", table="shop.orders")
-    spark_submit_program.result, spark_submit_program.exit_code = {"error": error.as_dict()}, 4
-    with caplog.at_level("ERROR"):
-        failed_task("materialise", site, running)
-    lines = [record.getMessage() for record in caplog.records]
-    assert "  in Airflow: trigger shop.repair with action = release, tables = shop.orders" in lines

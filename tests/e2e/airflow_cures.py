@@ -12,14 +12,17 @@ from tests.support.airflow_version import WAITING
 
 Fields = dict[str, str]
 _NAMES = "action|tables|all_tables|reason|position|accept|definition|place|transaction"
-_LINE = re.compile(r"  in Airflow: trigger (?P<dag>\S+?)(?: in place of each command)? with (?P<forms>action = .*)")
+_LINE = re.compile(r"  in Airflow(?:, in place of each command)?: (?P<steps>trigger .*)")
 
 
 def printed_forms(airflow: Airflow, dag: str, run: str, task: str) -> list[Fields]:
     """Return the fields of the forms of the source's repair DAG that the log of a failed task names, in their order."""
     lines = [found for line in airflow.log(dag, run, task) if (found := _LINE.fullmatch(line))]
-    assert {line["dag"] for line in lines} == {f"{dag.rpartition('.')[0]}.repair"}, airflow.log(dag, run, task)
-    return [_fields(text) for line in lines for text in re.split(r"; with (?=action = )", line["forms"])]
+    steps = [step for line in lines for step in re.split(r"; (?=trigger )", line["steps"])]
+    repair = f"trigger {dag.rpartition('.')[0]}.repair with "
+    found = [_fields(step.removeprefix(repair)) for step in steps if step.startswith(repair)]
+    assert found, airflow.log(dag, run, task)
+    return found
 
 
 def _fields(text: str) -> Fields:

@@ -190,6 +190,11 @@ class Airflow:
         query = urllib.parse.urlencode({"dag_id": dag, "run_id": run, "task_id": task, "order_by": "when"})
         return [entry["event"] for entry in self.request("GET", f"/api/v2/eventLogs?{query}")["event_logs"]]
 
+    def links(self, run: str, task: str) -> dict[str, str | None]:
+        """The addresses that the page of a task of the delta links to, by their texts."""
+        found = self.get(f"{DELTA}/dagRuns/{run}/taskInstances/{task}/links")
+        return dict(found["extra_links"])
+
     def clear(self, run: str, task: str, dag: str = DELTA) -> None:
         """What the button does: the task and what depends on it run again."""
         cleared = self.post(

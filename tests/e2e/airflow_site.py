@@ -14,6 +14,8 @@ from pathlib import Path
 
 from infra.postgres import PASSWORD, PostgresServer, run_postgres
 from infra.servers import start_server
+from loader.error_page import anchor_of
+from loader.errors import LoaderError
 from loader.jars.resolve import jars_folder
 from loader.spark.submit import java_program
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, part_of, running
@@ -21,6 +23,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
 _TESTS = Path(__file__).resolve().parents[1]
 CRM_LOAD, CRM_DELTA = "crm.initial_load", "crm.delta"
+_DOCS = "https://docs.example.org/"
 _CRM = "CREATE DATABASE crm; CREATE TABLE crm.people (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"
 
 
@@ -44,7 +47,8 @@ class Site:
         """Trigger the delta of the shop and the other source's, and return the run of the shop, which must fail.
 
         The grid shows the failed task, and which tasks wait for it. The log of the task ends with the error and what to
-        do, without a traceback. The other source's run succeeds.
+        do, without a traceback. The task has links to the page of the error and to the page of the source. The other
+        source's run succeeds.
 
         Args:
             task: that fails.
@@ -60,6 +64,9 @@ class Site:
         assert {name: one["state"] for name, one in tasks.items()} == states(task)
         assert tasks[task]["try_number"] == (1 if at_once else 2)
         self.airflow.error(DELTA, run, task, what)
+        links = self.airflow.links(run, task)
+        assert links["Error page"] == f"{_DOCS}reference/errors.html#{anchor_of(LoaderError(what))}"
+        assert str(links["Status of the source"]).endswith("/binlog-loader/source?name=shop")
         self.airflow.wait_for(CRM_DELTA, other, "success")
         return run
 
@@ -129,8 +136,8 @@ def _configure(shop: Loaded, crm: Loaded, catalog: PostgresServer) -> None:
     shop.configure(warehouse="\n".join([f"{name} = {json.dumps(value)}" for name, value in lake.items()] + tables))
     airflow = 'airflow.retries = 1\nairflow.schedule = { delta = "", maintain = "" }\n'
     other = f'host = "{crm.server.host}"\nport = {crm.server.port}\nuser = "loader"\ntables.include = ["crm.*"]\n'
-    with shop.config.open("a", encoding="utf-8") as config:
-        config.write(f"{airflow}[sources.crm]\n{other}{airflow}")
+    text = shop.config.read_text(encoding="utf-8")
+    shop.config.write_text(f'docs_url = "{_DOCS}"\n{text}{airflow}[sources.crm]\n{other}{airflow}', encoding="utf-8")
 
 
 def _load(site: Site) -> None:

@@ -61,7 +61,7 @@ def _configure(airflow: Airflow, *sources: str) -> None:
 @pytest.mark.parametrize("source", ["shop", "crm"])
 def test_every_dag_of_a_source_runs_by_its_defaults(source: str, form: Callable[[str], Form]) -> None:
     assert form(f"{source}.delta").trigger() == {"until": None, "now": False}
-    assert form(f"{source}.maintain").trigger() == {}
+    assert form(f"{source}.maintain").trigger() == {"tables": []}
     assert form(f"{source}.check").trigger() == {"verify": False, "tables": []}
     assert form(f"{source}.initial_load").trigger() == {"tables": []}
     replay = form(f"{source}.replay")

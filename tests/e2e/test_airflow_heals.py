@@ -114,9 +114,10 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
         f"lake.{name}" for name in NOTHING_DIFFERS
     }
 
-    for task in ("extract", "materialise"):
-        links = airflow.get(f"{DELTA}/dagRuns/{followed}/taskInstances/{task}/links")["extra_links"]
+    for task in ("plan_interval", "extract", "materialise", "check_tables"):
+        links = airflow.links(followed, task)
         assert str(links["Status of the source"]).endswith("/binlog-loader/source?name=shop")
+        assert links["Error page"] is None
 
     found = samples(empty.loader("status", "--format", "prometheus").stdout)
     assert (found['binlog_loader_up{source="shop"}'], found['binlog_loader_server_up{source="shop"}']) == ("1", "1")
@@ -265,8 +266,10 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
         assert "1 of " in told[-8]
         assert "tables failed (tables shop.dates)" in told[-8]
         assert any("loader release shop.dates" in line for line in told[-8:])
-        forms = [f"action = {action}, tables = shop.dates" for action in ("load_again", "release")]
-        assert told[-3] == f"  in Airflow: trigger shop.repair in place of each command with {'; with '.join(forms)}"
+        forms = [f"shop.repair with action = {action}, tables = shop.dates" for action in ("load_again", "release")]
+        assert told[-3] == f"  in Airflow, in place of each command: trigger {'; trigger '.join(forms)}"
+        page = airflow.links(run, "check_tables")["Page of the table"]
+        assert str(page).endswith("/binlog-loader/table?source=shop&name=shop.dates")
         assert told[-2:] == [f"{_RUNBOOK} A table is quarantined, and others go on", "Task exited"]
         assert not airflow.get(DELTA)["is_paused"]
         stopped = _NOTHING_IS_BEHIND | {"quarantined_tables": 1, "tables_behind": 1}

@@ -34,7 +34,10 @@ def test_entries_are_all_of_the_page() -> None:
 def test_an_error_has_the_anchor_of_the_longest_text() -> None:
     assert anchor_of(GapError("a log file that is still needed is gone")) == "log-file-missing"
     assert anchor_of(DataError("a statement that the loader cannot read")) == "statement-not-supported"
-    assert anchor_of(UsageError("something else")) == "classes"
+    other = UsageError("something else")
+    assert anchor_of(other) == "classes"
+    other.__cause__ = GapError("a log file that is still needed is gone")
+    assert anchor_of(other) == "log-file-missing"
     assert "\n## Classes\n" in PAGE
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 
 from loader.airflow.actions.run_user import run_user
 from loader.airflow.form_params import clean_form
+from loader.airflow.linked_task import linked_task
 from loader.airflow.reports.errors import reported
 
 _LOG = logging.getLogger(__name__)
 
 
-@task
+@linked_task
 def pause(source: str) -> list[str]:
     """Stop merging tables from the next run on. Return the paused tables."""
     from loader.airflow.sources import settings_of
@@ -28,7 +29,7 @@ def pause(source: str) -> list[str]:
     return [one.table for one in paused]
 
 
-@task
+@linked_task
 def resume(source: str) -> list[str]:
     """Let the next run merge paused tables again. Return the resumed tables."""
     from loader.airflow.sources import settings_of

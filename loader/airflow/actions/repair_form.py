@@ -1,11 +1,8 @@
-"""The form of the DAG `repair`: its fields, their validation, and the form that does what a command in a hint does."""
+"""The form of the DAG `repair`: its fields and their validation."""
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from airflow.sdk import Param
@@ -41,21 +38,6 @@ _ACTIONS = {
     "withdraw_skip": "withdraw_skip: stage the rows of a skip that no plan has yet",
 }
 _POSITION = r"\S+\.\d{6,}:\d+|\d+"
-_WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
-"""An argument as `shlex.quote` writes it. Names of tables can hold any character."""
-_COMMAND = re.compile(
-    r"\bloader (?P<command>release|resume|initial-load|staged restore|extract|follow|schema set|begin|skip)\b"
-    rf"(?P<rest>(?: {_WORD})*)"
-)
-_PLACEHOLDERS = {"SCHEMA.TABLE", "START", "PLACE", "TRANSACTION", "TEXT"}
-"""Words in hints that a person must replace."""
-_OPTIONS = {
-    "--table": "tables",
-    "--at": "position",
-    "--accept": "accept",
-    "--reason": "reason",
-    "--interval": "position",
-}
 
 
 def repair_params() -> dict[str, Param]:
@@ -138,74 +120,3 @@ def _wrong(action: str, why: str) -> UsageError:
         hint="trigger a new run with other fields; nothing was done",
         action=action,
     )
-
-
-def forms_of(text: str) -> dict[str, dict[str, Any] | None]:
-    """Return the forms that do what the repairing commands in a text do.
-
-    The keys are the fields of the form in words. The values are the fields as the conf of a run, or None if a person
-    must fill in more.
-    """
-    found = (_fields(match["command"], shlex.split(match["rest"])) for match in _COMMAND.finditer(text))
-    return {
-        ", ".join(f"{name} = {_word(value)}" for name, value in fields.items()): _conf(fields)
-        for fields in found
-        if fields
-    }
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return ", ".join(value) + (" (one per line)" if len(value) > 1 else "")
-    return str(value)
-
-
-def _conf(fields: dict[str, Any]) -> dict[str, Any] | None:
-    values = {item for value in fields.values() for item in (value if isinstance(value, list) else [value])}
-    if values & _PLACEHOLDERS:
-        return None
-    try:
-        check_form(fields)
-    except UsageError:
-        return None
-    return fields
-
-
-def _fields(command: str, words: list[str]) -> dict[str, Any]:
-    """Return the fields for a command; empty for a first initial load or extraction, which are no repairs."""
-    options: dict[str, Any] = {}
-    for name, value in pairwise(words):
-        field = _OPTIONS.get(name)
-        if field == "tables":
-            options[field] = [*options.get(field, []), value]
-        elif field:
-            options[field] = value
-    places = [word for number, word in enumerate(words) if _is_place(words, number)]
-    match command:
-        case "release":
-            return {"action": "release", "tables": places[:1]} if places else {"action": "release", "all_tables": True}
-        case "resume":
-            return {"action": "resume", "tables": places[:1] or ["SCHEMA.TABLE"]}
-        case "initial-load":
-            if "--again" not in words:
-                return {}
-            return {"action": "load_again"} | (options or {"all_tables": True})
-        case "staged restore":
-            return {"action": "restore", "position": places[0] if places else "START"}
-        case "extract":
-            return {"action": "stage_rows"} | options if "--interval" in words else {}
-        case "follow":
-            return {"action": "follow"} | options
-        case "begin":
-            return {"action": "begin", "place": options.get("position", "PLACE")}
-        case "skip":
-            action = "withdraw_skip" if "--withdraw" in words else "skip"
-            return {"action": action, "transaction": places[0] if places else "TRANSACTION"} | options
-        case _:
-            return {"action": "set_schema", "tables": places[:1] or ["SCHEMA.TABLE"]} | options
-
-
-def _is_place(words: list[str], number: int) -> bool:
-    return not words[number].startswith("--") and (number == 0 or not words[number - 1].startswith("--"))

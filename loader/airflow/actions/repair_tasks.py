@@ -9,6 +9,7 @@ from airflow.sdk import get_current_context, task
 
 from loader.airflow.actions.repair_form import check_form
 from loader.airflow.form_params import clean_form
+from loader.airflow.linked_task import linked_task
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
 
@@ -30,7 +31,7 @@ def choose_repair() -> str:
     return _TASKS.get(action, action)
 
 
-@task
+@linked_task
 def release(source: str) -> list[str]:
     """End the quarantine of the named tables, or of all. Return the released tables."""
     from loader.airflow.sources import settings_of
@@ -50,7 +51,7 @@ def release(source: str) -> list[str]:
     return [quarantine.table for quarantine in released]
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def follow(source: str) -> dict[str, Any]:
     """Continue on another server. Return the generation of the log that begins there."""
     from loader.airflow.connections import secret
@@ -68,7 +69,7 @@ def follow(source: str) -> dict[str, Any]:
     return _told(new)
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def begin(source: str) -> dict[str, Any]:
     """Begin to read the log at a place. Return the generation of the log that begins there."""
     from loader.airflow.connections import secret
@@ -83,7 +84,7 @@ def begin(source: str) -> dict[str, Any]:
     return _told(new)
 
 
-@task(multiple_outputs=False)
+@linked_task(multiple_outputs=False)
 def set_schema(source: str) -> dict[str, str]:
     """Set the columns of a table from a position on. Return both."""
     from loader.airflow.sources import settings_of

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 
 from loader.airflow.actions.replay_form import approver, table_rows
 from loader.airflow.actions.run_user import run_user
 from loader.airflow.form_params import clean_form
+from loader.airflow.linked_task import linked_task
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import reported
 from loader.airflow.versions import AirflowSkipException
@@ -123,7 +124,7 @@ class SkipOperator(LoaderSparkOperator):
         return found.model_dump(mode="json")
 
 
-@task
+@linked_task
 def withdraw_skip(source: str) -> list[str]:
     """Withdraw skips that no plan has yet. Return the tables whose rows are staged after all."""
     from loader import pipeline

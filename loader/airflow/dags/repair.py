@@ -19,7 +19,8 @@
 
 Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
 `loader staged restore`, `loader follow`, `loader schema set`, `loader extract --interval`, `loader begin`, `loader
-skip`, `loader skip --withdraw`. To compare tables with the log, and to correct them, use `SOURCE.replay`.
+skip`, `loader skip --withdraw`. To compare tables with the log, and to correct them, use `SOURCE.replay`. To compare
+them with the server, use `SOURCE.check`. To load new tables, use `SOURCE.initial_load`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.

@@ -127,7 +127,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
 def _told(error: LoaderError, context: Context, section: str) -> TaskFailed:
     """Tell an error to all who read about it, and return the exception that ends the task."""
     context["ti"].xcom_push(key=ERROR, value=error.as_dict())
-    _tell(error, details_file(context), section or _section(error), _repair_dag(context))
+    _tell(error, details_file(context), section or _section(error), _dag_prefix(context))
     send_failure(context["ti"].dag_id, error)
     return task_failed(error, retry=retry_helps(error, context))
 
@@ -182,21 +182,20 @@ def _section(error: LoaderError) -> str:
     return OUTAGE if error.retryable or isinstance(error, AccessDenied) else FAILED
 
 
-def _repair_dag(context: Context) -> str:
-    """Return the id of the DAG `repair` of the task's source. A DAG of a user may have any name."""
+def _dag_prefix(context: Context) -> str:
+    """Return the prefix of the ids of the DAGs of the task's source. A DAG of a user may have any name."""
     source = getattr(context["task"], "source_name", "")
-    return f"{dag_key(source) if source else context['ti'].dag_id.rpartition('.')[0]}.repair"
+    return dag_key(source) if source else str(context["ti"].dag_id.rpartition(".")[0])
 
 
-def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
-    from loader.airflow.actions.repair_form import forms_of
+def _tell(error: LoaderError, details: Path, section: str, dags: str) -> None:
+    from loader.airflow.actions.command_forms import in_airflow
     from loader.airflow.sources import docs_url
 
     for line in str(error).splitlines():
         _LOG.error("%s", line)
-    if forms := forms_of(f"{error.why} {error.hint}"):
-        instead = " in place of each command" if len(forms) > 1 else ""
-        _LOG.error("  in Airflow: trigger %s%s with %s", dag, instead, visible("; with ".join(forms)))
+    if forms := in_airflow(f"{error.why} {error.hint}", dags):
+        _LOG.error("  %s", visible(forms))
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):

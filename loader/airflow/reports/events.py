@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from loader.airflow.actions.repair_form import forms_of
+from loader.airflow.actions.command_forms import in_airflow
 from loader.airflow.reports.links import status_page
 from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
@@ -131,10 +131,7 @@ class EventFactory:
         )
 
     def _of_error(self, kind: Kind, title: str, error: LoaderError, tables: str, position: str) -> Event:
-        repair = f"{dag_key(self.source)}.repair"
-        forms = forms_of(f"{error.why} {error.hint}")
-        instead = " in place of each command" if len(forms) > 1 else ""
-        repaired = f"in Airflow: trigger {repair}{instead} with {'; with '.join(forms)}" if forms else ""
+        forms = in_airflow(f"{error.why} {error.hint}", dag_key(self.source))
         return Event(
             kind=kind,
             title=title,
@@ -142,7 +139,7 @@ class EventFactory:
             table=tables,
             position=position,
             cause="\n".join(filter(None, (error.what if kind == "quarantine" else "", error.why))),
-            cure="\n".join(filter(None, (error.hint, repaired))),
+            cure="\n".join(filter(None, (error.hint, forms))),
             docs=self.links.of(error),
             status_page=self._page([tables] if kind == "quarantine" else ()),
         )

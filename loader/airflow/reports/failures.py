@@ -60,7 +60,8 @@ def errors_of(result: dict[str, Any]) -> dict[str, LoaderError]:
 def failure(errors: Mapping[str, LoaderError], count: int) -> LoaderError | None:
     """Return the error of a task in which some of `count` tables failed; None without errors.
 
-    The error is retryable if a retry helps one of the tables. Tables that are up to date cost a retry nothing.
+    The error is retryable if a retry helps one of the tables. Tables that are up to date cost a retry nothing. Its
+    cause is the error of the first table, so that links lead to the page of that error.
     """
     if not errors:
         return None
@@ -69,10 +70,12 @@ def failure(errors: Mapping[str, LoaderError], count: int) -> LoaderError | None
         kind = RetryableError
     elif any(isinstance(error, UnexpectedError) for error in errors.values()):
         kind = UnexpectedError
-    return kind(
+    found = kind(
         f"{len(errors)} of {count} tables failed",
         why="\n".join(f"{table}: {indent(str(error), '  ').lstrip()}" for table, error in errors.items()),
         hint="fix the cause of each error, then clear this task; the other tables are up to date, and runs continue"
         " with them",
         tables=", ".join(errors),
     )
+    found.__cause__ = next(iter(errors.values()))
+    return found

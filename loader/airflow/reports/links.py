@@ -1,4 +1,4 @@
-"""Links that Airflow shows with a task."""
+"""Links that Airflow shows with a task. The worker makes them after the task, and Airflow keeps each as an XCom."""
 
 from __future__ import annotations
 
@@ -7,7 +7,31 @@ from typing import Any
 from airflow.sdk import BaseOperatorLink
 
 from loader.airflow.versions import config_value
+from loader.error_page import ErrorLinks
+from loader.errors import LoaderError
 from loader.page.addresses import interval_address, source_address, table_address
+
+
+class LinkedOperator:
+    """What the links of a task need to know. Operators inherit it.
+
+    Attributes:
+        source_name: the task's source; empty if the task failed before it knew the source.
+        error_link: address of the error that the task failed with, on the documentation site.
+        failed_table: the only table that the error concerns, as `schema.table`.
+    """
+
+    source_name = ""
+    error_link = ""
+    failed_table = ""
+
+    def link_error(self, error: LoaderError) -> None:
+        """Let the links lead to the error that the task fails with."""
+        from loader.airflow.sources import docs_url
+
+        self.error_link = ErrorLinks(docs_url()).of(error)
+        tables = str(error.where.get("table") or error.where.get("tables") or "")
+        self.failed_table = "" if ", " in tables else tables
 
 
 class ErrorLink(BaseOperatorLink):
@@ -16,7 +40,7 @@ class ErrorLink(BaseOperatorLink):
     name = "Error page"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the link. The worker calls this after the task, and Airflow keeps the result as an XCom."""
+        """Return the link."""
         return str(operator.error_link)
 
 
@@ -30,13 +54,24 @@ class StatusLink(BaseOperatorLink):
         return status_page(operator.source_name)
 
 
+class TableLink(BaseOperatorLink):
+    """The status page of the table that the error of a failed task concerns. Empty for no table, and for several."""
+
+    name = "Page of the table"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link, as StatusLink does."""
+        source, table = operator.source_name, operator.failed_table
+        return status_page(source, table) if source and table else ""
+
+
 class IntervalLink(BaseOperatorLink):
-    """The first interval of the task on the status page of its source: state, rows, bytes and tables that are behind.
+    """The first interval of the task on the status page of its source: state, rows, bytes, and key of its manifest.
 
     Empty for tasks without an interval.
     """
 
-    name = "Interval"
+    name = "Interval and manifest"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link, as StatusLink does."""

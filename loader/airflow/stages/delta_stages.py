@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.stages.template_values import flag
+from loader.dag_settings import dag_key
 from loader.errors import LoaderError
+from loader.visible_text import visible
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -81,6 +83,7 @@ class DeltaStagesOperator(LoaderSparkOperator):
             listed: ListedTables as JSON: the captured tables before the interval was planned.
         """
         from loader import pipeline
+        from loader.airflow.actions.command_forms import in_airflow
         from loader.airflow.connections import secrets_of
         from loader.full_load.table_results import with_new_tables
 
@@ -89,6 +92,8 @@ class DeltaStagesOperator(LoaderSparkOperator):
             found = pipeline.find_unloaded(settings, pipeline.ListedTables.model_validate(listed) if listed else None)
         for one in found:
             _LOG.warning("%s", one.note)
+            if form := in_airflow(one.note, dag_key(settings.name)):
+                _LOG.warning("  %s", visible(form))
         names = [one.table for one in found if one.action == "load"]
         loaded = self._loaded(context, settings, names) if names else None
         refused = {one.table: one.error for one in found if one.error}

@@ -71,7 +71,7 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
         metadata = warehouse.metadata(table)
         if metadata is None:
             raise UsageError(
-                "the warehouse has no such table", hint=f"loader initial-load --table {table}", table=table
+                "the warehouse has no such table", hint=f"loader initial-load --table {table.argument}", table=table
             )
         if SOURCE in metadata.properties:
             return _adopted(metadata, spec, layout)

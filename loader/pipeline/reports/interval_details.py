@@ -17,6 +17,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, StagedFile
 from loader.staging.file_verification import find_faults
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval, list_intervals
+from loader.staging.layout import interval_folder
 from loader.staging.published import Published
 from loader.store.registry import open_store
 
@@ -30,6 +31,7 @@ class IntervalState(BaseModel):
         state: `planned`; `staged`: its files exist; `applied`: a published record says that every table has it,
             quarantined tables included; `superseded`: it belongs to an older generation, after the position from which
             the newer generation continues.
+        manifest: key of its manifest below the staging root; empty before it is staged.
         purged: its files were removed after it was applied.
         age: seconds since it was planned.
         staged_at: when its files were complete, by the clock of the store; None before.
@@ -46,6 +48,7 @@ class IntervalState(BaseModel):
     stop: str
     start_seqno: int
     state: State
+    manifest: str = ""
     purged: bool = False
     age: int
     staged_at: datetime | None = None
@@ -227,6 +230,10 @@ def _manifest(chain: PlanChain, plan: Plan, found: StoredInterval) -> Manifest |
     return chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
 
 
+def _manifest_key(manifest: Manifest) -> str:
+    return f"{interval_folder(manifest.source, manifest.generation, manifest.start_seqno)}/manifest.json"
+
+
 def _state(
     plan: Plan, found: StoredInterval, manifest: Manifest | None, behind: _Behind, newer: Generation | None
 ) -> IntervalState:
@@ -244,6 +251,7 @@ def _state(
         stop=plan.stop,
         start_seqno=plan.start_seqno,
         state=state,
+        manifest=_manifest_key(manifest) if manifest else "",
         purged="purged.json" in found.documents,
         age=max(0, int((datetime.now(UTC) - planned).total_seconds())),
         staged_at=_modified(found, "manifest.json"),

@@ -37,7 +37,7 @@ def pause(settings: SourceSettings, tables: Sequence[str], by: str, reason: str)
         LoaderError: the source was never loaded.
     """
     if not reason.strip():
-        raise UsageError("a pause needs a reason", hint="loader pause SCHEMA.TABLE --reason 'why'")
+        raise UsageError("a pause needs a reason", hint="loader pause SCHEMA.TABLE --reason TEXT")
     found = _matching(settings, _known(settings), tables, "the source has no such table")
     pauses = pauses_of(settings)
     return tuple(pauses.begin(table, by, reason.strip()) for table in found)

@@ -69,6 +69,7 @@ INTERVALS = (
         2,
         rows("shop.orders", 1),
         state="staged",
+        manifest="shop/0001/2/manifest.json",
         behind=("shop.orders",),
         left_out=("shop.log",),
         statements=(ALTERED,),
@@ -198,8 +199,9 @@ def test_the_tables_of_a_source_page() -> None:
             "0",
             "1.5 kB",
             "1 h 1 min",
+            "shop/0001/2/manifest.json",
         ],
-        [first, second, "applied, purged", "2026-01-31 11:01:00", "2", "1,005", "20", "3", "1.5 kB", "1 h 1 min"],
+        [first, second, "applied, purged", "2026-01-31 11:01:00", "2", "1,005", "20", "3", "1.5 kB", "1 h 1 min", ""],
     ]
     assert page.rows("Statements in these intervals") == [
         ["binlog.000001:2500", "shop.orders", "ALTER TABLE t\\nADD n INT"]

@@ -54,6 +54,12 @@ def test_an_interval_that_a_newer_generation_does_not_go_on_from_is_superseded(s
     assert [one.state for one in intervals(site.settings)] == ["applied", "superseded", "superseded"]
 
 
+def test_a_staged_interval_names_its_manifest(site: Site, plans: list[Plan]) -> None:
+    *staged, planned = (one.manifest for one in intervals(site.settings))
+    assert staged == [f"{site.chain.folder('0001', plan.start_seqno)}/manifest.json" for plan in plans[:2]]
+    assert planned == ""
+
+
 def test_the_age_is_that_of_the_plan(site: Site, plans: list[Plan]) -> None:
     assert all(0 <= one.age < 600 for one in intervals(site.settings))
 
