@@ -16,8 +16,8 @@ from loader.errors import LoaderError
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.docs.pages import blocks, write_dag_files
 from tests.e2e.airflow_processes import merges
-from tests.e2e.airflow_server import Airflow as Scheduled
 from tests.e2e.airflow_server import DELTA, running, until
+from tests.e2e.airflow_server import Airflow as Scheduled
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.airflow_version import AIRFLOW
