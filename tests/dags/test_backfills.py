@@ -12,7 +12,7 @@ from loader.airflow import tasks
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.reports.failure_notifier import TOLD
 from loader.airflow.tasks import plan_interval
-from loader.airflow.versions import HAS_RUN_TYPES, AirflowException, AirflowSkipException
+from loader.airflow.versions import AIRFLOW, HAS_RUN_TYPES, AirflowException, AirflowSkipException
 from tests.dags.conftest import Site, Task
 
 _DAY = datetime(2026, 1, 31, tzinfo=UTC)
@@ -39,6 +39,8 @@ def test_airflow_refuses_backfills_of_all_dags_but_the_delta(dags: Any) -> None:
         "shop.maintain": "Dag with dag_id: 'shop.maintain' does not allow backfill runs",
         "shop.replay": "shop.replay has a non-periodic schedule that does not support backfills",
     }
+    if AIRFLOW < (3, 3):  # the dry run does not look at types of runs
+        tried = {"shop.replay": "shop.replay has no schedule"}
     for dag, text in tried.items():
         with create_session() as session, pytest.raises(AirflowException, match=text):
             list(_do_dry_run(dag_id=dag, session=session, **dates))
