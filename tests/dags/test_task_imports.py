@@ -185,7 +185,9 @@ def test_tasks_that_read_the_server_import_no_spark(
         Case("check_source", "shop.check"),
     )
     checked = ends(found).pop("check_source")
-    assert re.match(r"\w*TaskFailed: 1 of \d+ checks found errors .*\n  why: spark: the jars folder has no jars", checked)
+    assert re.match(
+        r"\w*TaskFailed: 1 of \d+ checks found errors .*\n  why: spark: the jars folder has no jars", checked
+    )
     assert ends(found) == {
         "begin": "success",
         "approve_skip": f"{TaskWaits.__name__}: ",
