@@ -82,7 +82,8 @@ class DagSettings(_Section):
         owner: of the tasks.
         tags: of the DAGs, next to those of the loader.
         retries: of a task whose error a retry can fix.
-        pool: of the tasks that read the source and start Spark; empty for a pool of the source.
+        pool: of the tasks that can start Spark; empty for a pool of the source. Other tasks run in Airflow's
+            `default_pool`, also those that read the source briefly.
         load_pool: of the task that reads tables for an initial load; empty for `pool`, or else another pool of the
             source.
         queue: of the tasks, for executors with queues; empty for the default of Airflow.

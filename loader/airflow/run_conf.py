@@ -1,4 +1,4 @@
-"""Checks of a run: Airflow silently accepts unknown keys of its conf, and before 3.2 also backfills by date."""
+"""Checks of a run: Airflow silently accepts unknown keys of its conf. Runs of a backfill get an error that helps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from datetime import UTC
 from typing import TYPE_CHECKING, NoReturn
 
+from loader.airflow.reports.failure_notifier import TOLD
 from loader.airflow.versions import AirflowSkipException
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError, UsageError
@@ -40,11 +41,13 @@ def refuse_unknown_conf(context: Context) -> None:
 
 
 def refuse_backfill(context: Context, settings: SourceSettings) -> None:
-    """Refuse a run of a backfill by date, and name the form of the replay. From 3.2 on, Airflow refuses the backfill.
+    """Refuse a run of a backfill by date, and name the form of the replay with the position of that date.
+
+    Its failure calls no notifier: the person who started the backfill sees the error, and the source is not broken.
 
     Raises:
-        UsageError: the run is one of a backfill.
-        AirflowSkipException: it is, and a failed run would pause the DAG.
+        UsageError: the run belongs to a backfill.
+        AirflowSkipException: it does, and a failed run would pause the DAG.
     """
     run = context["dag_run"]
     if run.run_type != "backfill" or run.logical_date is None:
@@ -56,6 +59,7 @@ def refuse_backfill(context: Context, settings: SourceSettings) -> None:
         hint=f"trigger {dag_key(settings.name)}.replay with from = {date}{_position_of(date, settings)}",
         source=settings.name,
     )
+    context["ti"].xcom_push(key=TOLD, value=True)
     _refuse(error, context)
 
 

@@ -78,11 +78,14 @@ def run_arguments(run_types: Collection[str]) -> dict[str, Any]:
     """Return the arguments of a DAG for its runs, as far as this version has them.
 
     Args:
-        run_types: the types of runs that the DAG accepts.
+        run_types: the types of runs that the DAG accepts. `manual` includes the runs that other DAGs trigger.
     """
     found: dict[str, Any] = {}
     if HAS_RUN_TYPES:
         found["allowed_run_types"] = list(run_types)
+        # Before 3.3 a run that a TriggerDagRunOperator triggers is a manual run.
+        if AIRFLOW >= (3, 3) and "manual" in run_types:
+            found["allowed_run_types"].append("operator_triggered")
     if AIRFLOW >= (3, 3):
         # A task that is cleared after a new DAG version was deployed must run the new version.
         found["rerun_with_latest_version"] = True

@@ -104,9 +104,15 @@ def test_the_configuration_lets_dags_pause_themselves(configured: Configure) -> 
         assert (runway.is_teardown, runway.on_failure_fail_dagrun) == (pauses, False)
 
 
+def run_types(dag: DAG) -> set[str]:
+    """Types of runs that a DAG accepts with any schedule. The first task of a delta refuses backfills."""
+    triggered = {"manual", "operator_triggered"} if AIRFLOW >= (3, 3) else {"manual"}
+    return triggered | ({"backfill"} if dag.dag_id == "shop.delta" else set())
+
+
 def test_dates_find_no_work(dag: DAG) -> None:
     assert dag.catchup is False
-    assert not HAS_RUN_TYPES or dag.allowed_run_types == {"scheduled", "manual"}
+    assert not HAS_RUN_TYPES or dag.allowed_run_types == {"scheduled"} | run_types(dag)
 
 
 def test_the_delta_runs_every_five_minutes(dags: Any) -> None:
@@ -190,6 +196,27 @@ def test_every_source_has_dags_of_its_own(configured: Configure) -> None:
         assert {task.pool for task in dag.tasks} <= {"default_pool", f"{key}.spark", f"{key}.load"}
 
 
+@pytest.mark.parametrize(
+    ("starting", "sources"),
+    [
+        ("shop.delta", {"shop"}),
+        ("my-20-shop.repair", {"my-20-shop"}),
+        ("shop.v2.check", {"shop.v2"}),
+        ("crm.delta", {"shop", "my-20-shop", "shop.v2"}),
+        ("shop.marts", {"shop", "my-20-shop", "shop.v2"}),
+        ("marts", {"shop", "my-20-shop", "shop.v2"}),
+    ],
+)
+def test_the_start_of_a_task_makes_the_dags_of_its_source(
+    starting: str, sources: set[str], configured: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A DAG of somebody else in the same file gets all of them."""
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", starting)
+    bag = configured(source_table("shop") + source_table('"my shop"') + source_table('"shop.v2"'))
+    assert bag.import_errors == {}
+    assert set(bag.dags) == {name.replace("shop.", f"{source}.") for source in sources for name in DAGS}
+
+
 def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:
     text = """
         airflow.owner = "shop-team"
@@ -223,7 +250,7 @@ def test_a_delta_can_follow_an_asset(asset: str, key: dict[str, str], configured
     dag = configured(source_table("shop") + text).dags["shop.delta"]
     (found,) = dag.schedule
     assert {name: getattr(found, name) for name in key} == key
-    assert not HAS_RUN_TYPES or dag.allowed_run_types == {"asset_triggered", "manual"}
+    assert not HAS_RUN_TYPES or dag.allowed_run_types == {"asset_triggered"} | run_types(dag)
 
 
 @pytest.mark.parametrize(

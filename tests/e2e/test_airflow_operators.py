@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import urllib.error
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +16,8 @@ from loader.errors import LoaderError
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.docs.pages import blocks, write_dag_files
 from tests.e2e.airflow_processes import merges
+from tests.e2e.airflow_server import DELTA, running, until
 from tests.e2e.airflow_server import Airflow as Scheduled
-from tests.e2e.airflow_server import running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.airflow_version import AIRFLOW
@@ -29,6 +28,13 @@ pytestmark = [
 ]
 IN_PROCESS = pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process")
 INVENTORY = "shop.inventory"
+TRIGGER = """
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG
+
+with DAG("nightly", schedule=None):
+    TriggerDagRunOperator(task_id="trigger", trigger_dag_id="shop.delta")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -89,19 +95,16 @@ def test_a_replay(airflow: Airflow, empty: Loaded, spark: SparkSession) -> None:
 
 
 def test_killing_the_task_ends_its_spark(empty: Loaded) -> None:
-    """With a scheduler. A cleared task does the rest, and the DAGs of the loader refuse backfills."""
+    """With a scheduler. A cleared task does the rest. Another DAG can trigger the delta, and no backfill can."""
     dag = "shop_and_marts"
     found = Scheduled(empty.home / "scheduled" / "airflow", empty.config)
     found.home.parent.mkdir()
-    found.add_dag_file(next(block.text for block in blocks("python") if dag in block.text))
+    found.add_dag_file(next(block.text for block in blocks("python") if dag in block.text) + TRIGGER)
     found.prepare()
     empty.json("initial-load")
     empty.execute(*changes(5))
     with running(found):
         found.wait_until_known(dag)
-        assert (
-            AIRFLOW < (3, 2) or refused_backfill(found) == "Dag with dag_id: 'shop.delta' does not allow backfill runs"
-        )
         found.unpause(dag)
         run = found.trigger(dag)
         until("Spark to run", lambda: merges(found))
@@ -112,13 +115,32 @@ def test_killing_the_task_ends_its_spark(empty: Loaded) -> None:
         found.wait_for(dag, run, "success", tries=2)
         assert {task["state"] for task in found.tasks(dag, run).values()} == {"success"}
         assert found.tasks(dag, run)["delta"]["pool"] == "shop.spark"
+        before = empty.snapshots()
+        found.unpause(DELTA)
+        found.wait_for(DELTA, triggered_by_dag(found), "success")
+        start = min(empty.json("intervals"), key=lambda one: one["start_seqno"])["start"]
+        assert refused_backfill(found) == ("2026-01-31T00:00:00Z", start)
+        assert empty.snapshots() == before
     assert empty.differences() == NOTHING_DIFFERS
 
 
-def refused_backfill(airflow: Scheduled) -> str:
-    """The answer to the form of a backfill."""
-    form = {"dag_id": "shop.delta", "from_date": "2026-01-31T00:00:00Z", "to_date": "2026-02-01T00:00:00Z"}
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        airflow.request("POST", "/api/v2/backfills", form)
-    assert refused.value.code == 400
-    return str(json.load(refused.value)["detail"])
+def triggered_by_dag(airflow: Scheduled) -> str:
+    """Trigger the delta by a DAG. Return its run."""
+    airflow.wait_until_known("nightly")
+    airflow.unpause("nightly")
+    run = airflow.trigger("nightly")
+    airflow.wait_for("nightly", run, "success")
+    return str(airflow.get(f"nightly/dagRuns/{run}/taskInstances/trigger/xcomEntries/trigger_run_id")["value"])
+
+
+def refused_backfill(airflow: Scheduled) -> tuple[str, str]:
+    """Backfill a date. Return the date and the position that the error of its run gives for the replay."""
+    date = "2026-01-31T00:00:00Z"
+    airflow.request("POST", "/api/v2/backfills", {"dag_id": DELTA, "from_date": date, "to_date": date})
+    runs = airflow.get(f"{DELTA}/dagRuns?limit=100")["dag_runs"]
+    (run,) = (one["dag_run_id"] for one in runs if one["run_type"] == "backfill")
+    airflow.wait_for(DELTA, run, "failed")
+    assert {task["state"] for task in airflow.tasks(DELTA, run).values()} == {"failed", "upstream_failed"}
+    text = "\n".join(airflow.error(DELTA, run, "plan_interval", "this DAG cannot be backfilled by date"))
+    (found,) = re.findall(r"trigger shop\.replay with from = (\S+), which is (\S+)", text)
+    return found

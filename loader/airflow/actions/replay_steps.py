@@ -64,7 +64,7 @@ class ReplayFormOperator(LoaderSparkOperator):
 class ApproveReplayOperator(ApprovalOperator):
     """Shows the differences that a comparison found, and asks whether to correct the tables. It holds no slot.
 
-    No answer in time means no.
+    Before Airflow 3.3 it waits in the triggerer. No answer in time means no.
 
     Args:
         form: the fields of the form of the DAG `replay`. (templated)

@@ -33,7 +33,7 @@ _COLUMNS = ("table", "events", "inserts", "updates", "deletes")
 class ApproveSkipOperator(ApprovalOperator):
     """Finds the transaction of the form, shows its rows, and asks whether to skip them. It holds no slot.
 
-    No answer in time means no.
+    Before Airflow 3.3 it waits in the triggerer. No answer in time means no.
 
     Args:
         source: its name. (templated)

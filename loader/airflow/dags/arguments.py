@@ -51,13 +51,18 @@ def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> 
         "max_active_runs": 1,
         "max_consecutive_failed_dag_runs": 1 if settings.pause_on_failure else 0,
         "catchup": False,
-        **run_arguments(_run_types(getattr(settings.schedule, name, ""))),
+        **run_arguments(_run_types(name, getattr(settings.schedule, name, ""))),
     }
 
 
-def _run_types(schedule: str) -> list[str]:
-    """Return the types of runs. Runs of a backfill are refused, because dates select no work."""
-    return ["asset_triggered" if schedule.startswith(_ASSET) else "scheduled", "manual"]
+def _run_types(name: Name, schedule: str) -> list[str]:
+    """Return the types of runs that a DAG accepts.
+
+    The dates of a run select no work, so Airflow refuses backfills. Its error would not name the replay, so the delta
+    accepts them and its first task refuses each run: see refuse_backfill.
+    """
+    scheduled = "asset_triggered" if schedule.startswith(_ASSET) else "scheduled"
+    return [scheduled, "manual", *(["backfill"] if name == "delta" else [])]
 
 
 def task_arguments(source: str, settings: DagSettings, hours: float) -> dict[str, Any]:

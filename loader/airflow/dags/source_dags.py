@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from airflow.sdk import DAG
+from collections.abc import Mapping
+
+from airflow.sdk import DAG, get_parsing_context
 
 from loader.airflow.dags.check import check_dag
 from loader.airflow.dags.delta import delta_dag
@@ -11,13 +13,25 @@ from loader.airflow.dags.maintain import maintain_dag
 from loader.airflow.dags.repair import repair_dag
 from loader.airflow.dags.replay import replay_dag
 from loader.airflow.sources import configured_sources
+from loader.config import Source
+from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 
-_FACTORIES = (delta_dag, initial_load_dag, replay_dag, repair_dag, maintain_dag, check_dag)
+_FACTORIES = {
+    "delta": delta_dag,
+    "initial_load": initial_load_dag,
+    "replay": replay_dag,
+    "repair": repair_dag,
+    "maintain": maintain_dag,
+    "check": check_dag,
+}
 
 
 def source_dags(*names: str) -> dict[str, DAG]:
     """Return the DAGs of sources by DAG id. The configuration is read and nothing is connected to.
+
+    Every task parses its DAG file when it starts. While a task of one of these DAGs starts, only the DAGs of its source
+    are returned, so the number of sources does not slow tasks down.
 
     Args:
         names: of the sources; none for all sources of the configuration.
@@ -34,7 +48,14 @@ def source_dags(*names: str) -> dict[str, DAG]:
 
 def _source_dags(names: tuple[str, ...]) -> dict[str, DAG]:
     dags: dict[str, DAG] = {}
-    for source, configured in configured_sources(*names).items():
-        made = [factory(source, configured.airflow) for factory in _FACTORIES]
+    for source, configured in _needed(configured_sources(*names)).items():
+        made = [factory(source, configured.airflow) for factory in _FACTORIES.values()]
         dags |= {dag.dag_id: dag for dag in made}
     return dags
+
+
+def _needed(sources: Mapping[str, Source]) -> Mapping[str, Source]:
+    """Return the source of the DAG whose task is starting; all sources if none is, or if it is the DAG of a user."""
+    key, _, name = (get_parsing_context().dag_id or "").rpartition(".")
+    starting = {source: found for source, found in sources.items() if dag_key(source) == key}
+    return starting if starting and name in _FACTORIES else sources

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 _CAUSE = ("error", "what", "why", "where")
 """The fields of an error that tell causes apart."""
 TOLD = "told"  # XCom key
-"""What a task pushes if other events told the cause of its failure."""
+"""What a task pushes if its failure must not be told: other events told the cause, or its run is refused."""
 
 
 class FailureNotifier:
@@ -42,7 +42,7 @@ class FailureNotifier:
             ti: Any = context["ti"]
             error = ti.xcom_pull(task_ids=ti.task_id, key=ERROR)
             if ti.xcom_pull(task_ids=ti.task_id, key=TOLD):
-                _LOG.debug("no notification: other events told the cause")
+                _LOG.debug("no notification: other events told the cause, or the run is refused")
                 return
             told = Notices(self.source).get(f"failed.{task}")
         if error and told == _cause(error):
