@@ -10,7 +10,7 @@ from loader.airflow import finished_work
 from loader.airflow.reports.failures import summary
 from loader.errors import GapError, UsageError
 from loader.materialise.load.load_notes import note_loaded
-from loader.materialise.spec import LoadSpec, TableResult
+from loader.materialise.spec import LoadSpec
 from loader.model.table import TableName
 from loader.staging.documents import IncompleteTable
 from loader.staging.notes.pauses import Pauses
@@ -208,8 +208,7 @@ def test_loads_that_are_noted_start_no_spark(site: Site, spark_submit_program: S
 
     assert loaded()
     spec = LoadSpec.model_validate(spark_submit_program.spec)
-    result = TableResult(table="shop.orders", status="applied", position="binlog.000001:4")
-    note_loaded(site.chain.store, spec, result, manifest)
+    note_loaded(site.chain.store, spec.source, spec.catalog, "shop.orders", "binlog.000001:4", manifest)
     assert not loaded()
     assert loaded(("shop.orders",))  # a person who names a table wants it looked at
     site.quarantine("shop.orders")

@@ -287,7 +287,7 @@ def test_a_load_that_is_done_starts_no_spark(
     job: Any = pipeline.load_tables_job(settings, ())
     spec: LoadSpec = job.spec
     one = TableLoad(table="shop.orders", status="already", manifest="shop/load/m.json")
-    note_loaded(site.chain.store, spec, APPLIED, one.manifest)
+    note_loaded(site.chain.store, spec.source, spec.catalog, APPLIED.table, APPLIED.position, one.manifest)
     monkeypatch.setattr(finished_work, "find_staged_loads", lambda _: InitialLoadResult(tables=(one,)))
     assert [table["status"] for table in load(running)["tables"]] == ["already"]
     assert spark_submit_program.argv is None
