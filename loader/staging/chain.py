@@ -413,10 +413,20 @@ class PlanChain:
 
     def has_load(self, generation: str, table: TableName, low: int, below: int) -> bool:
         """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
+        return any(True for _ in self._loads_in_warehouse(generation, table, low, below))
+
+    def newest_applied_load(self, generation: str, table: TableName, below: int) -> Manifest | None:
+        """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
+        key = next(self._loads_in_warehouse(generation, table, 0, below), None)
+        return Manifest.find(self.store, key) if key else None
+
+    def _loads_in_warehouse(self, generation: str, table: TableName, low: int, below: int) -> Iterator[str]:
+        """Yield the keys of the manifests of initial loads in the warehouse, newest first."""
         folder = load_folder(self.source, generation, table)
         names = [name for name in self.store.folders(folder + "/") if low <= int(name) < below]
-        manifests = (f"{folder}/{name}/manifest.json" for name in names)
-        return any(Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key) for key in manifests)
+        for key in (f"{folder}/{name}/manifest.json" for name in reversed(names)):
+            if Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key):
+                yield key
 
     def _is_adopted(self, manifest: str) -> bool:
         found = Manifest.find(self.store, manifest)
