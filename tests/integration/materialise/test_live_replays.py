@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from loader import pipeline
+from loader.errors import DataError
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.replay_job import replay
 from loader.materialise.rules import TableRule
@@ -124,4 +125,18 @@ def test_a_table_that_the_log_emptied_at_the_end(source: LiveSource) -> None:
     warehouse.session.sql(f"INSERT INTO {name} VALUES (7, 7, 0, NULL)")
     assert source.differences() == ["t"]
     assert replayed(source, "t").deletes == 1
+    assert source.differences() == []
+
+
+@SWEEP
+def test_a_place_after_everything_that_was_read_is_refused_and_the_hint_works(source: LiveSource) -> None:
+    source.run("UPDATE t SET v = 2")
+    source.delta()
+    warehouse, name = warehouse_table(source, "t")
+    warehouse.session.sql(f"UPDATE {name} SET v = 99")
+    with pytest.raises(DataError, match="not read up to that position") as refused:
+        pipeline.find_replay_start(source.settings, "binlog.000999:4")
+    named = refused.value.hint.removeprefix("name a position up to ").partition(";")[0]
+    assert replayed(source, "t", named).status == "same"
+    assert replayed(source, "t").updates == 2
     assert source.differences() == []
