@@ -1,4 +1,4 @@
-"""Replays from `begin` of tables on a real server that were loaded again, because the log lacks changes of them."""
+"""Replays of tables on a real server: those that were loaded again because the log lacks changes, and others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from loader import pipeline
 from loader.errors import DataError
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.jobs.replay_job import replay
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import TableReplay
@@ -139,4 +140,22 @@ def test_a_place_after_everything_that_was_read_is_refused_and_the_hint_works(so
     named = refused.value.hint.removeprefix("name a position up to ").partition(";")[0]
     assert replayed(source, "t", named).status == "same"
     assert replayed(source, "t").updates == 2
+    assert source.differences() == []
+
+
+@SWEEP
+def test_a_quarantined_table_that_the_log_created_is_corrected_and_maintained(source: LiveSource) -> None:
+    source.run("CREATE TABLE bag (n INT)", "INSERT INTO bag VALUES (1),(2),(3)")
+    source.delta()
+    place = status(source.settings).applied
+    warehouse, name = warehouse_table(source, "bag")
+    warehouse.session.sql(f"DELETE FROM {name} WHERE n = 2")
+    source.run("DELETE FROM bag WHERE n = 2")
+    assert source.statuses(source.delta())["bag"] == "quarantined"
+    assert replayed(source, "bag", place).status == "published"
+    done = maintain(source.spark, cast("Any", pipeline.maintain_job(source.settings).spec))
+    assert [one.error for one in done.tables if one.table.endswith(".bag")] == [None]
+    pipeline.release(source.settings, f"{source.database}.bag")
+    source.run("INSERT INTO u VALUES (1,1)")
+    source.delta()
     assert source.differences() == []
