@@ -199,7 +199,10 @@ class MergePlanner:
     ) -> CopySource | Literal["fresh", "gone"]:
         """Return the rows of a table right before the statement that renames it to `taker`."""
         metadata = self.warehouse.metadata(table)
-        applied = metadata.applied_before(seqno) if metadata else None
+        try:
+            applied = metadata.applied_before(seqno) if metadata else None
+        except DataError as error:
+            raise no_snapshot_error(table, taker, expired=True) from error
         try:
             origin = None if applied else self.chain.find_origin(table, seqno - 1)
         except UnsupportedError as error:
