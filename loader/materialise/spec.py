@@ -155,6 +155,7 @@ class TableReplay(BaseModel):
         files: number of data files with rows to update or delete. Without a key, files with copies of such rows count.
         samples: some of these rows.
         branch: the branch with the correct rows. It stays until the table changes.
+        note: from where the table was compared, if a newer load is the reason. For people.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -168,6 +169,7 @@ class TableReplay(BaseModel):
     files: int = 0
     samples: tuple[Sample, ...] = ()
     branch: str = ""
+    note: str = ""
     error: dict[str, Any] | None = None
 
 

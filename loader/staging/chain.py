@@ -375,13 +375,23 @@ class PlanChain:
         """Return the largest seqno that a plan or an initial load of the generation can have produced."""
         head = self.newest_plan(generation.name)
         found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
-        root = f"{chain_folder(self.source, generation.name)}/load/"
+        for start, key in self._load_manifest_keys(generation.name):
+            manifest = Manifest.find(self.store, key)
+            found += [start, manifest.exact_at_seqno if manifest else 0]
+        return max(found)
+
+    def has_load_from(self, generation: str, seqno: int) -> bool:
+        """Return whether an initial load of any table was staged that starts at a seqno or later."""
+        keys = (key for start, key in self._load_manifest_keys(generation) if start >= seqno)
+        return any(Manifest.find(self.store, key) for key in keys)
+
+    def _load_manifest_keys(self, generation: str) -> Iterator[tuple[int, str]]:
+        """Yield the start seqno of each initial load, and the key of its manifest, which may not exist yet."""
+        root = f"{chain_folder(self.source, generation)}/load/"
         for schema in self.store.folders(root):
             for table in self.store.folders(f"{root}{schema}/"):
                 for start in self.store.folders(f"{root}{schema}/{table}/"):
-                    manifest = Manifest.find(self.store, f"{root}{schema}/{table}/{start}/manifest.json")
-                    found += [int(start), manifest.exact_at_seqno if manifest else 0]
-        return max(found)
+                    yield int(start), f"{root}{schema}/{table}/{start}/manifest.json"
 
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """Return the published record of the interval that starts at that seqno, or None."""
@@ -413,10 +423,20 @@ class PlanChain:
 
     def has_load(self, generation: str, table: TableName, low: int, below: int) -> bool:
         """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
+        return any(True for _ in self._loads_in_warehouse(generation, table, low, below))
+
+    def newest_applied_load(self, generation: str, table: TableName, below: int) -> Manifest | None:
+        """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
+        key = next(self._loads_in_warehouse(generation, table, 0, below), None)
+        return Manifest.find(self.store, key) if key else None
+
+    def _loads_in_warehouse(self, generation: str, table: TableName, low: int, below: int) -> Iterator[str]:
+        """Yield the keys of the manifests of initial loads in the warehouse, newest first."""
         folder = load_folder(self.source, generation, table)
         names = [name for name in self.store.folders(folder + "/") if low <= int(name) < below]
-        manifests = (f"{folder}/{name}/manifest.json" for name in names)
-        return any(Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key) for key in manifests)
+        for key in (f"{folder}/{name}/manifest.json" for name in reversed(names)):
+            if Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key):
+                yield key
 
     def _is_adopted(self, manifest: str) -> bool:
         found = Manifest.find(self.store, manifest)

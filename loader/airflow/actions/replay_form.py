@@ -123,6 +123,8 @@ def question(compared: Mapping[str, Any]) -> str:
     tables = differing(compared)
     lines = table_rows(("table", "inserts", "updates", "deletes", "position"), tables)
     for table in tables:
+        if note := table.get("note"):
+            lines += ["", _cell(f"{table['table']}: {note}")]
         lines += ["", f"Samples of {_cell(table['table'])}:", "", "```"]
         lines += [_sample(one) for one in table["samples"][:_SAMPLES]] + ["```"]
     return "\n".join(lines)

@@ -54,7 +54,8 @@ def replay(
     """Compare tables with their changes from a position on, up to the applied position of each table.
 
     The changes are collapsed to the last version of each row. A table without a primary key, or with a history, is
-    instead rolled back to its snapshot at that position, and then forward.
+    instead rolled back to its snapshot at that position, and then forward. A table that was loaded after it is
+    compared from its newest load on.
     """
     session: Session = context.obj
     settings = session.settings(source)
@@ -82,6 +83,8 @@ def _report(output: Output, since: str, to: str, result: dict[str, Any]) -> None
     columns = ("table", "status", "inserts", "updates", "deletes", "files", "branch")
     output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
     for table in result["tables"]:
+        if table["note"]:
+            output.line(f"{table['table']}: {table['note']}")
         for sample in table["samples"]:
             output.line(f"{table['table']}: {sample['before']} -> {sample['after']}")
     if any(table["branch"] for table in result["tables"]):

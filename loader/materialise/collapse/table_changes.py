@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.quoting import identifier
 
 
 @dataclass(frozen=True)
@@ -49,3 +52,22 @@ class Changes:
     def release(self) -> None:
         """Free memory and files."""
         self.kept.close()
+
+
+def no_changes(session: SparkSession, work: Work) -> Changes:
+    """Return the changes of a table without records."""
+    typed = (f"{identifier(column.value)} {column.type}" for column in work.layout.image)
+    columns = ("_op string", "_seqno bigint", "_row_offset bigint", "_new boolean", "_committed_at timestamp", *typed)
+    return Changes(
+        frame=session.createDataFrame([], ", ".join(columns)),
+        keys=0,
+        rows_to_insert=0,
+        rows_to_delete=0,
+        within="true",
+        inserts=0,
+        updates=0,
+        deletes=0,
+        misfits={},
+        partial=False,
+        kept=ExitStack(),
+    )

@@ -34,8 +34,10 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     chain = Chain(store, spec.source, spec.generation)
     now = datetime.now(UTC)
     before = now - timedelta(days=spec.keep_days)
-    policy = Policy(before, find_viewed_snapshots(store, spec.source, spec.generation, before), now, spec.dry_run)
-    tables = _chosen(known_tables(chain, chain.newest_published()), spec)
+    viewed, record = find_viewed_snapshots(store, spec.source, spec.generation, before), chain.newest_published()
+    behind = min(record.behind.values(), default=None) if record else None
+    policy = Policy(before, viewed, now, spec.dry_run, behind)
+    tables = _chosen(known_tables(chain, record), spec)
     done = tuple(_one(Maintenance(warehouse, table, policy), table, chain, retries) for table in tables)
     return MaintainResult(tables=done, dry_run=spec.dry_run)
 

@@ -46,12 +46,14 @@ class Policy:
         viewed: by table, the snapshots that views need. They stay.
         now: the time from which ages are counted, in UTC.
         dry_run: change nothing.
+        behind: the smallest seqno up to which a table behind has every record; None if no table is behind.
     """
 
     before: datetime
     viewed: dict[str, set[int]]
     now: datetime
     dry_run: bool = False
+    behind: int | None = None
 
 
 class Maintenance:
@@ -142,10 +144,10 @@ class Maintenance:
         applied = metadata.applied
         if applied is None:
             return 0  # nothing was ever committed to it
-        found = find_expirable(
-            metadata, applied, self._policy.viewed.get(str(self._table), set()), _millis(self._policy.before)
-        )
-        if found and not self._policy.dry_run:
+        policy = self._policy
+        viewed = policy.viewed.get(str(self._table), set())
+        found = find_expirable(metadata, applied, viewed, _millis(policy.before), policy.behind)
+        if found and not policy.dry_run:
             ids = ", ".join(map(str, found))
             # Without this early time, the procedure would also expire snapshots by the table's own properties.
             self._call(

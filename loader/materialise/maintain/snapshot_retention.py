@@ -19,23 +19,38 @@ from loader.staging.published import Published
 from loader.store.base import Store
 
 
-def find_expirable(metadata: TableMetadata, applied: Applied, viewed: set[int], before: int) -> list[int]:
+def find_expirable(
+    metadata: TableMetadata, applied: Applied, viewed: set[int], before: int, behind: int | None = None
+) -> list[int]:
     """Return the snapshots before a time that nothing needs, oldest first.
 
     Snapshots of branches, tags and views are needed. So is main from its head back to the oldest of these, or to the
     newest commit of the loader: positions are read by going from a snapshot to its parent.
+
+    A table that is behind may later take the rows that this table had before a rename. No view has them if this table
+    was created and renamed in one interval. So main is also needed back to the newest commit at or before the position
+    of the table behind.
 
     Args:
         metadata: of the table.
         applied: the table's applied position.
         viewed: the snapshots that views need.
         before: a time in milliseconds since 1970.
+        behind: the smallest seqno up to which a table behind has every record; None if no table is behind.
     """
     kept = metadata.referenced_snapshots | viewed
     main = [snapshot.id for snapshot in metadata.ancestry(metadata.head)]
-    oldest = max(place for place, one in enumerate(main) if one == applied.snapshot or one in viewed)
+    needed = viewed | {applied.snapshot} | (_commits_since(metadata, behind) if behind is not None else set())
+    oldest = max(place for place, one in enumerate(main) if one in needed)
     kept.update(main[: oldest + 1])
     return [one for one, made in metadata.snapshots.items() if made < before and one not in kept]
+
+
+def _commits_since(metadata: TableMetadata, seqno: int) -> set[int]:
+    """Return the loader's commits in main after a seqno, and the newest one up to it."""
+    positions = list(metadata.applied_positions())
+    later = [place for place, one in enumerate(positions) if one.seqno > seqno]
+    return {one.snapshot for one in positions[: max(later, default=-1) + 2]}
 
 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:

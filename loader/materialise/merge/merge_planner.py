@@ -164,7 +164,7 @@ class MergePlanner:
         manifests: Sequence[Manifest],
         metadata: TableMetadata | None,
     ) -> Timeline:
-        _check_captured(self.chain, manifests, table)
+        check_captured(self.chain, manifests, table)
         events = collect_events(table, manifests, state.applied, target, gone=state.state == "gone")
         check_initial_load(table, events, lambda: metadata.exact_at if metadata else 0)
         check_rows_staged(table, manifests, state.applied, target)
@@ -199,7 +199,10 @@ class MergePlanner:
     ) -> CopySource | Literal["fresh", "gone"]:
         """Return the rows of a table right before the statement that renames it to `taker`."""
         metadata = self.warehouse.metadata(table)
-        applied = metadata.applied_before(seqno) if metadata else None
+        try:
+            applied = metadata.applied_before(seqno) if metadata else None
+        except DataError as error:
+            raise no_snapshot_error(table, taker, expired=True) from error
         try:
             origin = None if applied else self.chain.find_origin(table, seqno - 1)
         except UnsupportedError as error:
@@ -335,7 +338,12 @@ def _exclude_hint(table: TableName) -> str:
     return f"{table.exclusion}, then: loader run"
 
 
-def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
+def check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
+    """Verify that each interval captured a table.
+
+    Raises:
+        GapError: an interval was extracted without it.
+    """
     for manifest in manifests:
         if not chain.captures(manifest.start_seqno, table):
             raise GapError(

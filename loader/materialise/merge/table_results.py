@@ -101,11 +101,13 @@ def never_loaded_error(table: TableName, taker: TableName) -> UnsupportedError:
     )
 
 
-def no_snapshot_error(table: TableName, taker: TableName) -> UnsupportedError:
+def no_snapshot_error(table: TableName, taker: TableName, *, expired: bool = False) -> UnsupportedError:
     """Return the error of a table that has no snapshot with the rows that `taker` takes."""
     return UnsupportedError(
         f"table {table} has no snapshot from right before it was renamed to {taker}",
-        why="it was loaded again, or merged past the rename, before its earlier changes were applied",
+        why="the snapshot has expired"
+        if expired
+        else "it was loaded again, or merged past the rename, before its earlier changes were applied",
         hint=taker.load_again,
         table=table,
     )

@@ -10,10 +10,20 @@ from loader.staging.published import Published
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
-    """Return the tables that the warehouse has, or will have once their initial load is applied."""
-    postponed = [name for name, one in record.postponed.items() if one.snapshot is not None] if record else []
-    known = set(map(TableName.parse, (*record.tables, *postponed))) if record else set()
+    """Return the tables that the warehouse has, or will have once their initial load is applied.
+
+    A quarantined table that was never loaded and has no position is left out.
+    """
+    known = set(map(TableName.parse, (*record.tables, *_behind_with_rows(record)))) if record else set()
     return known | set(chain.tables_with_load(known))
+
+
+def _behind_with_rows(record: Published) -> Iterator[str]:
+    """Yield the tables behind a record that the warehouse has. Those that are not postponed are quarantined."""
+    for name, seqno in record.behind.items():
+        postponed = record.postponed.get(name)
+        if postponed.snapshot is not None if postponed else seqno > 0:
+            yield name
 
 
 def changed_tables(chain: Chain, record: Published | None, stop: int) -> set[TableName]:

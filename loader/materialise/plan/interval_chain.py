@@ -298,6 +298,11 @@ class Chain:
         """Return whether an initial load of a table read it after a transaction and before another one."""
         return any(self._plans.has_load(generation, table, after, before) for generation in self.generations)
 
+    def newest_applied_load(self, table: TableName, target: int) -> Manifest | None:
+        """Return the manifest of a table's newest initial load up to `target` that is in the warehouse, or None."""
+        found = (self._plans.newest_applied_load(name, table, target + 1) for name in reversed(self.generations))
+        return next(filter(None, found), None)
+
     def newest_commit_time(self, target: int) -> str:
         """Return the newest commit time up to `target`; empty if the newest record does not hold the times before it.
 

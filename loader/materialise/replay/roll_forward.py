@@ -13,7 +13,7 @@ from itertools import takewhile
 from loader.errors import UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
-from loader.materialise.merge.merge_planner import MergePlanner
+from loader.materialise.merge.merge_planner import MergePlanner, check_captured
 from loader.materialise.plan.ddl_events import TableAltered, TableCreated, TableEmptied, TableEvent, collect_events
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, plan_stages
@@ -65,6 +65,7 @@ def plan_forward(
     after = _replay_hint(chain, table, next(one for one in reversed(later) if one.seqno >= last))
     if not _keeps_table(events, rule):
         raise _inexact_error(table, "the table was created, dropped, renamed or emptied since then", after)
+    check_captured(chain, manifests, table)
     then = TableState(recorded_schema(metadata, table, root.schema_id), root.seqno)
     copies = MergePlanner(warehouse, chain, chain.newest_published()).find_copy_source
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))

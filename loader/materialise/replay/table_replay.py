@@ -1,12 +1,14 @@
 """Replays a table's changes from a position up to its applied position, and finds the rows that differ from them.
 
 In a correct table, each key that changed has the row of its last change. Then nothing is written. Otherwise a branch
-corrects the rows that differ. It is published, or kept for inspection.
+corrects the rows that differ. It is published, or kept for inspection. A table that was loaded after the position is
+compared from its load on.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,21 +17,23 @@ from loader.errors import DataError, RetryableError, UnsupportedError
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
 from loader.materialise.collapse.partial_images import partial_replay_error
+from loader.materialise.collapse.table_changes import no_changes
 from loader.materialise.iceberg.branch import Branch, drop_superseded, find_finished_branch, replay_branch_name
 from loader.materialise.iceberg.commit_lock import table_lock
 from loader.materialise.iceberg.publication import is_conflict
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.merge.dml import build_statements
-from loader.materialise.merge.merge_planner import MergePlanner
+from loader.materialise.merge.merge_planner import MergePlanner, check_captured
 from loader.materialise.merge.merge_stages import run_statements
-from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.ddl_events import TableCreated, TableEmptied, TableEvent, collect_events
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.plan.merge_plan import Merge, Work, plan_stages
+from loader.materialise.plan.merge_plan import Merge, Work, log_origin, plan_stages
 from loader.materialise.plan.record_presence import has_records
 from loader.materialise.plan.staging_gaps import check_rows_staged
 from loader.materialise.plan.timeline import TableState, build_timeline
+from loader.materialise.replay.newest_load import find_newest_load
 from loader.materialise.replay.rollback import roll_table
 from loader.materialise.replay.row_diff import RowDiff, diff_rows
 from loader.materialise.rules import check_rule
@@ -73,7 +77,9 @@ def replay_table(
 
     Raises:
         UnsupportedError: the table's key changed since then. Or the table has no key, and no snapshot at the start. Or
-            the part ends before the applied position, and all rows of the table are compared.
+            the part ends before the applied position, and all rows of the table are compared. Or the table was loaded
+            at the end of the part or later.
+        GapError: intervals of the part were extracted without the table.
         RetryableError: others committed to the table during each attempt.
         LoaderError: the table cannot be replayed from there.
     """
@@ -106,6 +112,31 @@ def _attempt(
         return roll_table(
             warehouse, chain, table, metadata, applied, part.since, publish=publish, approved_by=approved_by
         )
+    load = find_newest_load(chain, table, metadata, applied)
+    if load is None or part.since >= load.seqno:
+        return _compare(warehouse, chain, table, metadata, applied, part, publish=publish, approved_by=approved_by)
+    after = replace(part, since=load.seqno)
+    if ends and part.until <= load.seqno:
+        raise _end_error(table, after, f"the table was loaded at {load.position}, which is not before that position")
+    found = _compare(warehouse, chain, table, metadata, applied, after, publish=publish, approved_by=approved_by)
+    note = f"compared from {load.position} on, where it was loaded"
+    _LOG.info("%s: %s", table, note)
+    return found.model_copy(update={"note": note})
+
+
+def _compare(
+    warehouse: Warehouse,
+    chain: Chain,
+    table: TableName,
+    metadata: TableMetadata,
+    applied: Applied,
+    part: ReplayedPart,
+    *,
+    publish: bool,
+    approved_by: str,
+) -> TableReplay:
+    """Compare a table with a key with its changes, and correct it. It was not loaded after the start of the part."""
+    ends = part.ends_before(applied.seqno)
     work, whole = _plan_work(warehouse, chain, table, part.since, metadata, applied)
     if ends and whole:
         raise _end_error(table, part, "the table was emptied since the start, so all of its rows are compared")
@@ -114,7 +145,8 @@ def _attempt(
         return _same_result(table, applied)
     verify_files(warehouse.session, chain.store, work.files)
     with ExitStack() as kept:
-        changes = collapse(warehouse.session, chain.store, work)
+        read = work.file_groups
+        changes = collapse(warehouse.session, chain.store, work) if read else no_changes(warehouse.session, work)
         kept.callback(changes.release)
         if changes.partial:
             raise partial_replay_error(table)
@@ -154,7 +186,7 @@ def _plan_work(
 ) -> tuple[Work | None, bool]:
     """Return the records after a seqno as one work in the table's columns, and whether they include all rows.
 
-    The work is None if there are no records.
+    The work is None if there are no records. It has no files if the table must be empty.
     """
     rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
     if from_seqno >= applied.seqno:
@@ -162,6 +194,8 @@ def _plan_work(
     manifests = chain.covering_intervals(from_seqno, applied.seqno)
     events = collect_events(table, manifests, from_seqno, applied.seqno)
     check_rows_staged(table, manifests, from_seqno, applied.seqno)
+    emptied = _last_emptied(events, from_seqno)
+    check_captured(chain, [one for one in manifests if one.stop_seqno >= emptied], table)
     # The first records show the columns at the start. The timeline must lead to the table's current columns.
     then = TableState(schema, from_seqno, "fresh")
     copies = MergePlanner(warehouse, chain, chain.newest_published()).find_copy_source
@@ -180,11 +214,22 @@ def _plan_work(
             hint=f"loader replay --table {table.argument} --from FILE:POS, with a position after that statement",
             table=table,
         )
-    if not merge.works:
-        return None, False
-    return replace(
-        _in_table_columns(merge, schema), target=applied.seqno, position=applied.position
-    ), timeline.first_epoch > 0
+    whole = timeline.first_epoch > 0
+    if merge.works:
+        return replace(_in_table_columns(merge, schema), target=applied.seqno, position=applied.position), whole
+    logs = tuple(map(log_origin, manifests))
+    work = Work(table, schema, from_seqno, applied.seqno, applied.position, (), {}, logs, rule)
+    return (work, True) if whole else (None, False)
+
+
+def _last_emptied(events: Sequence[TableEvent], default: int) -> int:
+    """Return the seqno of the last statement after which a table had no rows."""
+    found = (one for one in reversed(events) if isinstance(one, TableEmptied) or _is_created(one))
+    return next((one.seqno for one in found), default)
+
+
+def _is_created(event: TableEvent) -> bool:
+    return isinstance(event, TableCreated) and event.certain
 
 
 def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:

@@ -31,7 +31,8 @@ def find_replay_start(settings: SourceSettings, text: str) -> ReplayStart:
     A time means the start of the first staged interval with a transaction committed then or later. A GTID set means the
     start of the first interval with a transaction outside the set. A position belongs to the newest generation that
     starts at or before it. A position before the first generation means its start, because the initial load has
-    everything before. `begin` is the oldest position from which the log was read without a gap.
+    everything before. `begin` is the oldest position from which the log was read without a gap. A position may not be
+    after everything that is staged, or loaded: nothing could be compared from there on.
 
     Args:
         settings: of the source.
@@ -39,18 +40,18 @@ def find_replay_start(settings: SourceSettings, text: str) -> ReplayStart:
 
     Raises:
         UsageError: the text is no place, or names the end of the log.
-        DataError: the position is before a gap in the log that was read, or of another log. Or nothing is staged after
-            that time or GTID set.
+        DataError: the position is before a gap in the log that was read, after its end, or of another log. Or nothing
+            is staged after that time or GTID set.
     """
     chain = chain_of(settings)
     lineage = _without_gap(chain.lineage(chain.require_generation().name))
     if text.isdecimal():
-        return _at_seqno(settings, lineage, int(text))
+        return _at_seqno(settings, chain, lineage, int(text))
     match parse_place(text):
         case Begin():
             return _start_of(lineage[0])
         case At(file, lognum, logpos):
-            return _at_position(settings, lineage, file, lognum, logpos)
+            return _at_position(settings, chain, lineage, file, lognum, logpos)
         case Since(micros):
             since = moment(micros)
             return _first_interval(settings, chain, lineage, text, lambda found: found.committed_at >= since)
@@ -73,7 +74,7 @@ def find_replay_end(settings: SourceSettings, text: str, start: ReplayStart) -> 
 
     Raises:
         UsageError: the text is no position, or a position before the start.
-        DataError: the position is before a gap in the log that was read, or of another log.
+        DataError: the position is before a gap in the log that was read, after its end, or of another log.
     """
     if not text.isdecimal() and not _is_position(text):
         raise UsageError(f"{text!r} is no end of a replay", why="it ends at a position", hint="--to binlog.000054:123")
@@ -103,7 +104,12 @@ def _start_of(generation: Generation) -> ReplayStart:
 
 
 def _at_position(
-    settings: SourceSettings, lineage: tuple[Generation, ...], file: str, lognum: int, logpos: int
+    settings: SourceSettings,
+    chain: PlanChain,
+    lineage: tuple[Generation, ...],
+    file: str,
+    lognum: int,
+    logpos: int,
 ) -> ReplayStart:
     for one in reversed(lineage):
         start = one.start_position
@@ -111,19 +117,40 @@ def _at_position(
         if position.basename != start.basename:
             continue
         if start <= position:
-            return ReplayStart(str(position), position.seqno(one.shift))
+            return _read_start(settings, chain, one, position)
         if one is lineage[0] and not one.gap:
             return _start_of(one)
     raise _unread(settings, lineage)
 
 
-def _at_seqno(settings: SourceSettings, lineage: tuple[Generation, ...], seqno: int) -> ReplayStart:
+def _at_seqno(settings: SourceSettings, chain: PlanChain, lineage: tuple[Generation, ...], seqno: int) -> ReplayStart:
     for one in reversed(lineage):
         if _start_of(one).seqno <= seqno:
-            return ReplayStart(str(Position.of_seqno(one.start_position.basename, seqno, one.shift)), seqno)
+            position = Position.of_seqno(one.start_position.basename, seqno, one.shift)
+            return _read_start(settings, chain, one, position)
     if lineage[0].gap:
         raise _unread(settings, lineage)
     return _start_of(lineage[0])
+
+
+def _read_start(settings: SourceSettings, chain: PlanChain, generation: Generation, position: Position) -> ReplayStart:
+    """Return a start in a generation.
+
+    Raises:
+        DataError: the start is after everything that was read.
+    """
+    newest, seqno = chain.newest_manifest(generation.name), position.seqno(generation.shift)
+    end, reached = (newest.stop, newest.stop_seqno) if newest else (generation.start, _start_of(generation).seqno)
+    # A table without a key is also replayed from the snapshot of its load, which may be after that.
+    if seqno > reached and not chain.has_load_from(generation.name, seqno):
+        raise DataError(
+            "the log was not read up to that position",
+            why=f"what is staged ends at {end}",
+            hint=f"name a position up to {end}; to read and merge newer log first: loader run --source {settings.name}",
+            source=settings.name,
+            position=position,
+        )
+    return ReplayStart(str(position), seqno)
 
 
 def _unread(settings: SourceSettings, lineage: tuple[Generation, ...]) -> DataError:

@@ -19,6 +19,7 @@ from loader.staging.layout import interval_folder
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
+from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
 
@@ -241,3 +242,18 @@ def test_each_key_must_be_there_once(lake: Lake, rows: str, what: str, why: str)
 
     lake.sql("DELETE FROM lake.shop.orders WHERE name <> 'a'")
     assert adopted(lake, KEYS).status == "applied"
+
+
+@SWEEP
+def test_a_replay_compares_with_log_after_the_adoption_only(lake: Lake) -> None:
+    copied(lake)
+    staged(lake, ORDERS)
+    lake.sql("UPDATE lake.shop.orders SET name = 'restored' WHERE id = 5")
+    assert adopted(lake).status == "applied"
+    assert lake.one(lake.merged()).status == "applied"
+    lake.sql("UPDATE lake.shop.orders SET name = 'damaged' WHERE id = 20")
+    (found,) = replayed(lake, number(1, 1000), "shop.orders", publish=True).tables
+    assert (found.status, found.updates) == ("published", 1)
+    assert found.note == f"compared from {PLACE} on, where it was loaded"
+    rows = lake.bag(ORDERS.name, "id", "name")
+    assert rows == AFTER - Counter([(5, "copied")]) + Counter([(5, "restored")])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any, cast
+
 import pytest
 
 from loader.errors import UsageError
-from loader.pipeline import pause, resume, source_lag, status
+from loader.materialise.jobs.maintain_job import maintain
+from loader.pipeline import maintain_job, pause, resume, source_lag, status
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
@@ -107,4 +111,26 @@ def test_it_is_loaded_again_once_it_is_resumed(source: LiveSource) -> None:
     source.load_again("a")
     source.run("INSERT INTO a VALUES (4,'four')")
     assert source.delta().exit_code == 0
+    assert source.differences() == []
+
+
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+def test_maintenance_keeps_the_rows_of_an_online_schema_change(source: LiveSource) -> None:
+    """No view has the table `_a_new`, which was created and renamed in one interval."""
+    paused(source, "a")
+    source.run(
+        "CREATE TABLE _a_new (id INT PRIMARY KEY, name VARCHAR(20), w INT)",
+        "INSERT INTO _a_new SELECT id, name, 7 FROM a",
+        "RENAME TABLE a TO _a_old, _a_new TO a",
+        "INSERT INTO a VALUES (4,'four',4)",
+    )
+    assert source.delta().exit_code == 0
+    source.run("INSERT INTO b VALUES (10,'zehn')")
+    source.delta()
+    spec = cast("Any", maintain_job(source.settings).spec)
+    done = maintain(source.spark, spec.model_copy(update={"keep_days": 0.0}))
+    assert not any(one.error for one in done.tables)
+    resumed(source)
+    source.run("INSERT INTO b VALUES (11,'elf')")
+    source.delta()
     assert source.differences() == []

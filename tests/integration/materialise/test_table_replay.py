@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.jobs.replay_job import replay
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.model.table import Column
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
+from tests.integration.materialise.test_maintenance import spec as maintenance
 from tests.integration.materialise.test_renames import barrier
 
 pytestmark = pytest.mark.integration
 
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 PRICE = Column("price", "double")
 ORDERS = table("orders", [ID, NAME, PRICE], ["id"])
@@ -183,3 +188,41 @@ def test_after_a_truncate_no_other_row_may_be_there(ready: Lake) -> None:
     found = one(ready, number(1, 1000), publish=True)
     assert (found.inserts, found.updates, found.deletes) == (0, 1, 1)
     assert ready.rows(ORDERS) == {(8,): (8, "eight", 8.0)}
+
+
+@pytest.mark.parametrize("since", [number(1, 1000), pytest.param(number(1, 2500), marks=SWEEP)])
+def test_a_table_that_a_statement_emptied_at_the_end_has_no_rows(ready: Lake, since: int) -> None:
+    emptied = barrier(3100, "TRUNCATE orders", "orders")
+    ready.staging.interval(position(1, 3000), position(1, 4000), [], [emptied])
+    assert ready.merged().exit_code == 0
+    assert one(ready, since).status == "same"
+    name = ready.warehouse.name(ORDERS.name)
+    ready.sql(f"INSERT INTO {name} VALUES (1, 'never deleted', 0, 0, NULL), (1, 'twice', 0, 0, NULL)")
+    assert one(ready, since).deletes == 2
+    assert one(ready, since, publish=True).status == "published"
+    assert ready.rows(ORDERS) == {}
+    assert one(ready, since).status == "same"
+
+
+@pytest.mark.parametrize("expired", [False, pytest.param(True, marks=SWEEP)])
+def test_a_table_is_compared_from_its_newest_load_on(ready: Lake, *, expired: bool) -> None:
+    """The load brought rows that the log before it lacks. It was exact only after its position."""
+    rows = [(1, "eins", "1"), (2, "zwei", "2"), (4, "vier", "4")]
+    ready.loaded(ready.staging.load(ORDERS, rows, position(1, 3000), exact=position(1, 3200)))
+    later = [Change("U", number(1, 3100), 5, (4, "quattro", "4")), Change("U", number(1, 3200), 5, (4, "vier", "4"))]
+    ready.staging.interval(position(1, 3000), position(1, 4000), [(ORDERS, later)])
+    assert ready.merged().exit_code == 0
+    if expired:
+        maintain(ready.spark, maintenance(ready))
+        assert not any(position.loaded for position in ready.metadata(ORDERS).applied_positions())
+    before, name = ready.rows(ORDERS), ready.warehouse.name(ORDERS.name)
+    found = one(ready, number(1, 1000), publish=True)
+    assert (found.status, found.note) == ("same", f"compared from {position(1, 3000)} on, where it was loaded")
+    assert one(ready, number(1, 3000)).note == ""
+    ready.sql(f"UPDATE {name} SET name = 'damaged' WHERE id = 4")
+    assert one(ready, number(1, 1000), publish=True).updates == 1
+    assert ready.rows(ORDERS) == before
+    (ended,) = replayed(ready, number(1, 1000), "shop.orders", until=number(1, 2500)).tables
+    assert ended.error
+    assert ended.error["why"] == f"the table was loaded at {position(1, 3000)}, which is not before that position"
+    assert f": loader replay --from {number(1, 3000)} --table shop.orders" in ended.error["hint"]

@@ -1,12 +1,16 @@
-"""Which branches of a table may go."""
+"""Which branches and snapshots of a table may go."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
 from loader.materialise.iceberg.branch import PREFIX, replay_branch_name
-from loader.materialise.maintain.snapshot_retention import find_dead_branches
+from loader.materialise.iceberg.table_metadata import Applied, Snapshot
+from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
 
 LONG_AGO, NOW = 1, 100
 
@@ -44,3 +48,31 @@ def test_a_replay_is_kept_until_main_moves_and_a_merge_for_a_while() -> None:
     table.parents[5], table.snapshots[5], table.head = 1, NOW, 5
     assert dead_of(table, before=NOW) == [merge, replay, rolled]
     assert dead_of(table, before=LONG_AGO) == [merge, replay, rolled]
+
+
+class Merged:
+    """A table with commits 1 to 5 of the loader, at the seqnos 100 to 500, and a compaction 6."""
+
+    head = 6
+
+    def __init__(self) -> None:
+        self.referenced_snapshots = {6}
+        self.snapshots = dict.fromkeys(range(1, 7), LONG_AGO)
+
+    def ancestry(self, snapshot: int) -> Iterator[Snapshot]:
+        return (Snapshot(one, one - 1 or None, {}) for one in range(snapshot, 0, -1))
+
+    def applied_positions(self) -> Iterator[Applied]:
+        return (Applied(one * 100, f"binlog.000001:{one * 100}", "shop", "0001", one, "s") for one in range(5, 0, -1))
+
+
+@pytest.mark.parametrize(
+    ("behind", "expirable"),
+    [(None, [1, 2, 3, 4]), (500, [1, 2, 3, 4]), (499, [1, 2, 3]), (400, [1, 2, 3]), (250, [1]), (100, []), (50, [])],
+)
+def test_main_is_kept_back_to_the_position_of_a_table_behind(behind: int | None, expirable: list[int]) -> None:
+    table = cast("Any", Merged())
+    applied = next(table.applied_positions())
+    assert find_expirable(table, applied, set(), NOW, behind) == expirable
+    assert find_expirable(table, applied, {2}, NOW, behind) == [one for one in expirable if one < 2]
+    assert find_expirable(table, applied, set(), LONG_AGO, behind) == []

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, UsageError
+from loader.model.table import TableName
 from loader.pipeline import ReplayStart, find_replay_end, find_replay_start
 from loader.staging.documents import Followed, Generation, Manifest
+from loader.staging.layout import load_folder
 from tests.unit.pipeline.site import Site
 from tests.unit.pipeline.test_views import timed
 
@@ -105,8 +107,8 @@ def test_a_replay_reaches_back_over_a_failover(site: Site, staged: list[Manifest
     assert start(site, staged[1].start) == start_of(staged[1])
     assert start(site, "begin") == start_of(staged[0])
     assert start(site, str(staged[1].start_seqno)) == start_of(staged[1])
-    assert start(site, "binlog.000003:9") == ReplayStart("binlog.000003:9", 13_000_000_000_009)
-    assert start(site, "13000000000009") == ReplayStart("binlog.000003:9", 13_000_000_000_009)
+    assert start(site, FOLLOWING) == ReplayStart(FOLLOWING, 13_000_000_000_004)
+    assert start(site, "13000000000004") == ReplayStart(FOLLOWING, 13_000_000_000_004)
     with pytest.raises(DataError):  # the interval of 15 o'clock is superseded
         start(site, "2026-01-01T14:30:00Z")
 
@@ -126,6 +128,38 @@ def test_another_log_is_refused(site: Site, staged: list[Manifest]) -> None:
         start(site, "mysql-bin.000001:4")
 
 
+@pytest.mark.parametrize("text", ["binlog.000999:4", "999:4", "999000000000004"])
+def test_a_place_after_everything_that_was_read_is_refused(text: str, site: Site, staged: list[Manifest]) -> None:
+    end = staged[-1].stop
+    assert start(site, end) == ReplayStart(end, staged[-1].stop_seqno)
+    with pytest.raises(DataError, match="not read up to that position") as refused:
+        start(site, text)
+    assert refused.value.why == f"what is staged ends at {end}"
+    assert refused.value.hint.startswith(f"name a position up to {end}; ")
+    with pytest.raises(DataError, match="not read up to that position"):
+        find_replay_end(site.settings, text, start(site, "begin"))
+
+
+def test_a_place_after_the_end_of_a_server_that_is_no_longer_read_is_refused(
+    site: Site, staged: list[Manifest]
+) -> None:
+    follows = Followed(name="0001", stop_seqno=staged[3].start_seqno)
+    changed = {"name": "0002", "shift": 10, "follows": follows, "start": "other-bin.000003:4"}
+    site.chain.begin(site.generation.model_copy(update=changed))
+    assert start(site, staged[1].start) == start_of(staged[1])
+    with pytest.raises(DataError, match="not read up to that position"):
+        start(site, "binlog.000999:4")
+
+
+def test_a_place_where_a_table_was_loaded_may_be_after_the_log(site: Site, staged: list[Manifest]) -> None:
+    """Replays of tables without a key start at the snapshot of their load."""
+    folder = f"{load_folder('shop', '0001', TableName('shop', 'orders'))}/{999_000_000_000_004:020d}"
+    site.chain.store.create(f"{folder}/manifest.json", staged[0].model_copy(update={"files": ()}).canonical())
+    assert start(site, "binlog.000999:4").seqno == 999_000_000_000_004
+    with pytest.raises(DataError, match="not read up to that position"):
+        start(site, "binlog.000999:5")
+
+
 def test_an_end_is_taken_as_it_is(site: Site, staged: list[Manifest]) -> None:
     inside = staged[1].start_seqno + 1
     logpos = inside % 10**12
@@ -135,7 +169,7 @@ def test_an_end_is_taken_as_it_is(site: Site, staged: list[Manifest]) -> None:
 
 def test_an_end_may_be_on_another_server_than_the_start(site: Site, staged: list[Manifest]) -> None:
     follow(site, staged, 3)
-    assert find_replay_end(site.settings, "binlog.000003:9", start(site, "begin")) == 13_000_000_000_009
+    assert find_replay_end(site.settings, FOLLOWING, start(site, "begin")) == 13_000_000_000_004
     with pytest.raises(UsageError, match="ends before it starts"):
         find_replay_end(site.settings, staged[2].start, start(site, FOLLOWING))
 
