@@ -221,9 +221,14 @@ class SourceRun:
         return find_new_life(table, self._chain.intervals_between(low, self._stop), low, self._stop) is not None
 
     def _find_not_due(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
-        """Return the result of a table that is not due; None if it is due."""
+        """Return the result of a table that is not due; None if it is due.
+
+        The commit of an overtaken load is no merge of this period: the log after it must be merged again.
+        """
         applied = known_applied(metadata)
         if metadata is None or applied is None or not self._warehouse.rule(table).every:
+            return None
+        if any(load.table == str(table) for load in self._overtaken_before):
             return None
         return self._postponement.find_not_due(table, applied, metadata.commit_time(applied.snapshot))
 
