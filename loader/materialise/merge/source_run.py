@@ -203,9 +203,11 @@ class SourceRun:
         # If the table was dropped since, the error no longer matters. The table could not be loaded again either.
         if quarantined and not self._has_new_life(table):
             return quarantined
-        if not changed and not quarantined and (metadata is None or metadata.applied is None):
-            self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
-            return None
+        if not quarantined and (metadata is None or metadata.applied is None):
+            self._planner.check_not_lost(table, metadata, self._stop)
+            if not changed:
+                self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
+                return None
         later = None if due or quarantined else self._find_not_due(table, metadata)
         if later and self._postponement.is_behind(table):
             return later

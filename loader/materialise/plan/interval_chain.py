@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError, UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.plan.ddl_events import read_barrier, writes_rows
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableCreated,
+    TableRemoved,
+    iter_events,
+    read_barrier,
+    writes_rows,
+)
 from loader.materialise.plan.lifetimes import TableOrigin, find_origin
 from loader.materialise.plan.merge_plan import find_covering_intervals
 from loader.materialise.plan.record_presence import any_has_records
@@ -273,6 +280,27 @@ class Chain:
         if any_has_records(self.store, files, origin.dropped_at, target):
             return replace(origin, dropped=False, dropped_at=0)
         return origin
+
+    def was_dropped(self, table: TableName, applied: int) -> bool:
+        """Return whether the run that merged a table up to the seqno `applied` dropped it, or renamed it away.
+
+        Without a later merge, the table does not exist since then. A run begins at the newest record that has the
+        table. So the number of requests does not depend on the history.
+
+        Raises:
+            DataError: a document is damaged.
+        """
+        start = self._start_holding(applied - 1)
+        while start is not None:
+            manifest = self.manifest(start)
+            for event in reversed(list(iter_events(table, [manifest], 0, applied)) if manifest else []):
+                if isinstance(event, TableRemoved | RenamedFrom | TableCreated):
+                    return isinstance(event, TableRemoved)
+            start = self._start_holding(start - 1)
+            record = self._plans.published(self._generation_at(start), start) if start is not None else None
+            if record and str(table) not in record.behind:
+                break
+        return False
 
     def _unread_until(self, table: TableName, manifests: Sequence[Manifest], low: int, target: int) -> int:
         """Return where the last part of the log in (low, target] ends that was not read, or read without a table.
