@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from loader.errors import LoaderError, MisfitError, UnsupportedError
+from loader.errors import DataError, LoaderError, MisfitError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.cadence import utc_now
@@ -180,7 +180,7 @@ class SourceRun:
         selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
         selected |= set(self._postponement.pauses)
         for table in sorted(selected | mentioned_tables(self._chain, self._record, self._stop)):
-            if not (self._is_captured(table) and self._chain.captures(self._last.start_seqno, table)):
+            if not self._captures(table):
                 _LOG.warning("%s is no longer captured; it stays unchanged", table)
                 self._quarantine.end(table)
                 continue
@@ -193,6 +193,10 @@ class SourceRun:
             elif found is not None:
                 done.append(found)
         return done, [table for _, table in sorted(todo, reverse=True)]
+
+    def _captures(self, table: TableName) -> bool:
+        """Return whether a table is captured by the configuration, and by the last interval."""
+        return self._is_captured(table) and self._chain.captures(self._last.start_seqno, table)
 
     def _survey(self, table: TableName, *, changed: bool, due: bool) -> Merge | TableResult | None:
         """Return the merge of a table, its result if it needs none, or None if it is neither loaded nor changed."""
@@ -318,6 +322,8 @@ class SourceRun:
         if cause is not None and other != result.table and (stalled or is_permanent_failure(result)):
             # The other table skipped changes that it could not apply, so its rows before them are unknown.
             error: LoaderError = rows_unavailable_error(TableName.parse(other), table, cause)
+        elif stalled and other != result.table and not self._captures(TableName.parse(other)):
+            error = rows_unavailable_error(TableName.parse(other), table, DataError("it is no longer captured"))
         elif stalled:
             error = no_progress_error(table, self._stop, str(result.error["what"]) if result.error else "")
         else:
