@@ -55,7 +55,8 @@ class Published(Document):
             which it has every record (0: unknown). For a quarantined table it is the applied seqno.
         postponed: the tables of `behind` that were left behind on purpose.
         made: tables that a statement in the log created, with the seqno right before it; and tables that a statement
-            dropped, with 0. None in records of versions that did not store it.
+            dropped, with 0. Without tables that were excluded since then, or whose log has a gap since then. None in
+            records of versions that did not store it.
         committed_at: the newest commit time up to `stop`, as staged lines write it; empty if there is none, and in
             records of versions that did not store it.
         skipped: by key of a skip of an operator, the names at `stop` of the tables that lack rows. Without those of

@@ -16,6 +16,7 @@ from loader.materialise.merge.published_record import complete_seqno
 from loader.materialise.merge.table_results import (
     WaitingForTable,
     idle_result,
+    lost_table_error,
     never_loaded_error,
     no_progress_error,
     no_snapshot_error,
@@ -274,6 +275,25 @@ class MergePlanner:
         if any(file.rows and file.min_seqno <= last_seqno and file.max_seqno > after_seqno for file in files):
             return True
         return bool(collect_events(table, manifests, after_seqno, last_seqno)) and with_statements
+
+    def check_not_lost(self, table: TableName, metadata: TableMetadata | None, target: int) -> None:
+        """Check a table without an applied position: nobody dropped or replaced it after it was loaded.
+
+        A table that the log dropped may be removed from the warehouse. It comes back if the log creates it again.
+
+        Raises:
+            DataError: the newest published record has the table, and the log did not drop it.
+        """
+        noted = self.record.tables.get(str(table)) if self.record and self.record.stop_seqno <= target else None
+        if noted is None:
+            return
+        if metadata is not None and metadata.head is not None:
+            raise replaced_table_error(table)
+        chain, origin = self.chain, self.chain.find_origin(table, target)
+        if origin.seqno is not None or origin.dropped or chain.find_drop_in_gap(table, noted.applied) is not None:
+            return
+        if not chain.was_dropped(table, noted.applied):
+            raise lost_table_error(table)
 
     def check_never_filled(self, table: TableName, after_seqno: int, last_seqno: int) -> None:
         """Check that no statement in (`after_seqno`, `last_seqno`] gave rows to a table that was never loaded.

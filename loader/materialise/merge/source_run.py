@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from loader.errors import LoaderError, MisfitError, UnsupportedError
+from loader.errors import DataError, LoaderError, MisfitError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.cadence import utc_now
@@ -180,7 +180,7 @@ class SourceRun:
         selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
         selected |= set(self._postponement.pauses)
         for table in sorted(selected | mentioned_tables(self._chain, self._record, self._stop)):
-            if not (self._is_captured(table) and self._chain.captures(self._last.start_seqno, table)):
+            if not self._captures(table):
                 _LOG.warning("%s is no longer captured; it stays unchanged", table)
                 self._quarantine.end(table)
                 continue
@@ -194,6 +194,10 @@ class SourceRun:
                 done.append(found)
         return done, [table for _, table in sorted(todo, reverse=True)]
 
+    def _captures(self, table: TableName) -> bool:
+        """Return whether a table is captured by the configuration, and by the last interval."""
+        return self._is_captured(table) and self._chain.captures(self._last.start_seqno, table)
+
     def _survey(self, table: TableName, *, changed: bool, due: bool) -> Merge | TableResult | None:
         """Return the merge of a table, its result if it needs none, or None if it is neither loaded nor changed."""
         metadata = self._warehouse.metadata(table)
@@ -203,9 +207,11 @@ class SourceRun:
         # If the table was dropped since, the error no longer matters. The table could not be loaded again either.
         if quarantined and not self._has_new_life(table):
             return quarantined
-        if not changed and not quarantined and (metadata is None or metadata.applied is None):
-            self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
-            return None
+        if not quarantined and (metadata is None or metadata.applied is None):
+            self._planner.check_not_lost(table, metadata, self._stop)
+            if not changed:
+                self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
+                return None
         later = None if due or quarantined else self._find_not_due(table, metadata)
         if later and self._postponement.is_behind(table):
             return later
@@ -221,9 +227,14 @@ class SourceRun:
         return find_new_life(table, self._chain.intervals_between(low, self._stop), low, self._stop) is not None
 
     def _find_not_due(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
-        """Return the result of a table that is not due; None if it is due."""
+        """Return the result of a table that is not due; None if it is due.
+
+        The commit of an overtaken load is no merge of this period: the log after it must be merged again.
+        """
         applied = known_applied(metadata)
         if metadata is None or applied is None or not self._warehouse.rule(table).every:
+            return None
+        if any(load.table == str(table) for load in self._overtaken_before):
             return None
         return self._postponement.find_not_due(table, applied, metadata.commit_time(applied.snapshot))
 
@@ -311,6 +322,8 @@ class SourceRun:
         if cause is not None and other != result.table and (stalled or is_permanent_failure(result)):
             # The other table skipped changes that it could not apply, so its rows before them are unknown.
             error: LoaderError = rows_unavailable_error(TableName.parse(other), table, cause)
+        elif stalled and other != result.table and not self._captures(TableName.parse(other)):
+            error = rows_unavailable_error(TableName.parse(other), table, DataError("it is no longer captured"))
         elif stalled:
             error = no_progress_error(table, self._stop, str(result.error["what"]) if result.error else "")
         else:

@@ -91,6 +91,16 @@ def replaced_table_error(table: TableName) -> DataError:
     )
 
 
+def lost_table_error(table: TableName) -> DataError:
+    """Return the error of a table of the newest published record that the warehouse does not have."""
+    return DataError(
+        "the table is gone from the warehouse",
+        why="the newest published record has it, and no statement in the log dropped it or renamed it away",
+        hint=f"{table.load_again}; if the server does not have the table: {table.exclusion}",
+        table=table,
+    )
+
+
 def never_loaded_error(table: TableName, taker: TableName) -> UnsupportedError:
     """Return the error of a table, `taker`, that takes the rows of a table that the warehouse does not have."""
     return UnsupportedError(

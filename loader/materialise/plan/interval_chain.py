@@ -7,15 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from threading import Lock
 from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError, UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.plan.ddl_events import read_barrier, writes_rows
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableCreated,
+    TableRemoved,
+    iter_events,
+    read_barrier,
+    writes_rows,
+)
 from loader.materialise.plan.lifetimes import TableOrigin, find_origin
 from loader.materialise.plan.merge_plan import find_covering_intervals
+from loader.materialise.plan.record_presence import any_has_records
 from loader.materialise.plan.skipped_names import Names, follow_names
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
@@ -251,13 +260,57 @@ class Chain:
         """Return where the records of a table that was never loaded begin: see `loader.materialise.plan.lifetimes`.
 
         The newest published record holds this for tables that were created before it, except tables behind the record.
+        A table that was dropped and has later records was created again by a statement that was not read. It does not
+        count as dropped.
+
+        Raises:
+            UnsupportedError: the effect of a later statement on the table is unknown.
         """
         record = self.newest_published()
         noted = record.made if record and record.stop_seqno <= target and str(table) not in record.behind else None
         low = record.stop_seqno if record and noted is not None else 0
-        newest_first = reversed(tuple(self.intervals_between(low, target)))
-        made = (noted or {}).get(str(table))
-        return find_origin(table, newest_first, low, target, made=made, every_life=every_life)
+        manifests = tuple(self.intervals_between(low, target))
+        made, unread_until = (noted or {}).get(str(table)), self._unread_until(table, manifests, low, target)
+        if unread_until:
+            made = 0 if self.find_drop_in_gap(table, low) == unread_until else None
+        origin = find_origin(
+            table, reversed(manifests), low, target, made=made, unread_until=unread_until, every_life=every_life
+        )
+        files = (file for manifest in manifests for file in manifest.files_of(table)) if origin.dropped else ()
+        if any_has_records(self.store, files, origin.dropped_at, target):
+            return replace(origin, dropped=False, dropped_at=0)
+        return origin
+
+    def was_dropped(self, table: TableName, applied: int) -> bool:
+        """Return whether the run that merged a table up to the seqno `applied` dropped it, or renamed it away.
+
+        Without a later merge, the table does not exist since then. A run begins at the newest record that has the
+        table. So the number of requests does not depend on the history.
+
+        Raises:
+            DataError: a document is damaged.
+        """
+        start = self._start_holding(applied - 1)
+        while start is not None:
+            manifest = self.manifest(start)
+            for event in reversed(list(iter_events(table, [manifest], 0, applied)) if manifest else []):
+                if isinstance(event, TableRemoved | RenamedFrom | TableCreated):
+                    return isinstance(event, TableRemoved)
+            start = self._start_holding(start - 1)
+            record = self._plans.published(self._generation_at(start), start) if start is not None else None
+            if record and str(table) not in record.behind:
+                break
+        return False
+
+    def _unread_until(self, table: TableName, manifests: Sequence[Manifest], low: int, target: int) -> int:
+        """Return where the last part of the log in (low, target] ends that was not read, or read without a table.
+
+        Return 0 if there is no such part. `manifests` are all intervals in (low, target].
+        """
+        gap = max((join.start for join in self.joins if join.gap and low < join.start <= target), default=0)
+        newest_first = (manifest for manifest in reversed(manifests) if manifest.stop_seqno > gap)
+        without = (one.stop_seqno for one in newest_first if not self.captures(one.start_seqno, table))
+        return next(without, gap)
 
     def creation_seqnos(self, target: int, others: Container[str]) -> dict[str, int] | None:
         """Return the value of `Published.made` for a record at `target`, without the tables `others`.

@@ -29,11 +29,13 @@ class TableOrigin:
         seqno: right before the statement that created the table; None if the table may be older than the log.
         dropped: the table no longer exists at the end of the log.
         last: like `seqno`, for the last life only.
+        dropped_at: the seqno of the statement that dropped it, or a later seqno; 0 if it was not dropped.
     """
 
     seqno: int | None
     dropped: bool
     last: int | None
+    dropped_at: int = 0
 
 
 def find_origin(
@@ -43,6 +45,7 @@ def find_origin(
     target: int,
     *,
     made: int | None = None,
+    unread_until: int = 0,
     every_life: bool,
 ) -> TableOrigin:
     """Return where the records of a table begin.
@@ -55,8 +58,10 @@ def find_origin(
         newest_first: the intervals with a part in (`after`, `target`], newest first.
         after: a seqno. Statements and records up to it do not count.
         target: a seqno. Later statements do not count.
-        made: the seqno right before the statement that created the table which exists at `after`. It is 0 if no table
-            exists then, and None if that is unknown.
+        made: the seqno right before the statement that created the table which exists at `after`, or at `unread_until`
+            if that is later. It is 0 if no table exists then, and None if that is unknown.
+        unread_until: the seqno where the last part of the log ends that was read without the table, or not at all.
+            Earlier statements do not tell whether the table exists. 0 if there is no such part.
         every_life: begin with the first life that the log holds. There is no origin if the log also holds records of
             an earlier life that began before the log. Otherwise begin with the last life, or with an earlier life that
             ended with a RENAME, since another table takes its rows.
@@ -66,13 +71,16 @@ def find_origin(
     """
     lives = _LifeScan()
     for manifest in newest_first:
+        if manifest.stop_seqno <= unread_until:
+            lives.orphans |= _has_records(manifest, table, after, manifest.stop_seqno)
+            continue
         for event in reversed(list(iter_events(table, [manifest], after, target))):
             lives.look_at(event)
             if lives.doubted:
                 return lives.origin(every_life=every_life)
         if lives.begin is not None and _has_records(manifest, table, after, lives.ends):
             lives.orphans = True
-    lives.close(made)
+    lives.close(made, max(after, unread_until))
     return lives.origin(every_life=every_life)
 
 
@@ -89,6 +97,7 @@ class _LifeScan:
         ends: the seqno at which the current life ended; 0 once its beginning was found.
         orphans: the log holds records of a life whose beginning was not found.
         dropped: the newest statement ended a life; None until a statement was found.
+        dropped_at: the seqno of that statement.
         doubt: why the effect of a statement on the current life is unknown.
         doubted: the doubt concerns a life that existed. So older statements decide nothing.
     """
@@ -101,6 +110,7 @@ class _LifeScan:
     ends: int = 0
     orphans: bool = False
     dropped: bool | None = None
+    dropped_at: int = 0
     doubt: UnsupportedError | None = None
     doubted: bool = False
 
@@ -120,6 +130,7 @@ class _LifeScan:
             return
         if self.dropped is None and isinstance(event, TableRemoved | RenamedFrom | TableCreated):
             self.dropped = isinstance(event, TableRemoved)
+            self.dropped_at = event.seqno if self.dropped else 0
         if isinstance(event, RenamedFrom) or (isinstance(event, TableCreated) and event.certain):
             self._begun(event.seqno - 1)
             # RENAME TABLE gave the rows of another table to this one. It also gave away this table's rows, if any.
@@ -131,11 +142,12 @@ class _LifeScan:
                 self._begun(self.maybe)
             self.ends, self.counts = event.seqno, event.renamed or self.needed is None
 
-    def close(self, made: int | None) -> None:
-        """Take into account what is known of the table before the oldest statement: see `find_origin`."""
+    def close(self, made: int | None, seqno: int) -> None:
+        """Take into account what is known of the table at `seqno`, before the oldest statement: see `find_origin`."""
         if made == 0:
             self.doubt = None
-            self.dropped = True if self.dropped is None else self.dropped
+            if self.dropped is None:
+                self.dropped, self.dropped_at = True, seqno
             if self.maybe is not None:
                 self._begun(self.maybe)
         elif made is not None and not self.doubt:
@@ -152,7 +164,7 @@ class _LifeScan:
         seqno = self.needed
         if every_life:
             seqno = None if self.orphans else self.begin
-        return TableOrigin(seqno, bool(self.dropped), self.last)
+        return TableOrigin(seqno, bool(self.dropped), self.last, self.dropped_at)
 
     def _begun(self, seqno: int) -> None:
         self.begin = seqno

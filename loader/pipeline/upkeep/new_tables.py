@@ -129,9 +129,11 @@ def _is_known(record: Published, name: str) -> bool:
     """Return whether a table is in the warehouse, or will come by the log.
 
     A table behind at seqno 0 may never have been loaded. `made` has tables that the log created and that have no rows.
+    In `made`, 0 stands for a dropped table. If the server has it nevertheless, its creation was not read.
     """
-    known = (record.tables, record.postponed, record.made or {})
-    return any(name in names for names in known) or bool(record.behind.get(name))
+    if name in record.tables or name in record.postponed:
+        return True
+    return bool(record.behind.get(name) or (record.made or {}).get(name))
 
 
 def _loaded_tables(chain: PlanChain, generations: Sequence[str], names: Sequence[str]) -> set[str]:

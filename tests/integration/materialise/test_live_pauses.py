@@ -134,3 +134,22 @@ def test_maintenance_keeps_the_rows_of_an_online_schema_change(source: LiveSourc
     source.run("INSERT INTO b VALUES (11,'elf')")
     source.delta()
     assert source.differences() == []
+
+
+def test_a_table_waits_for_one_that_is_excluded_meanwhile(source: LiveSource) -> None:
+    paused(source, "a")
+    source.run("INSERT INTO a VALUES (3,'three')", "RENAME TABLE a TO x", "INSERT INTO x VALUES (4,'four')")
+    assert source.statuses(source.delta()) == {"a": "paused", "b": "unchanged", "c": "unchanged", "x": "waiting"}
+    captured = source.settings.tables.model_copy(update={"exclude": (f"{source.database}.a",)})
+    source.settings = source.settings.model_copy(update={"tables": captured})
+    resumed(source)
+    source.run("INSERT INTO b VALUES (5,'five')")
+    result = source.delta()
+    assert source.statuses(result) == {"b": "applied", "c": "unchanged", "x": "quarantined"}
+    assert result.published
+    (error,) = (one.error for one in result.tables if one.error)
+    assert error["why"] == "it is no longer captured"
+    assert error["hint"].startswith(f"loader initial-load --table {source.database}.x --again")
+    source.load_again("x")
+    source.run("INSERT INTO x VALUES (6,'six')")
+    assert (source.delta().exit_code, source.differences()) == (0, [])

@@ -138,3 +138,31 @@ def test_rows_that_are_not_known_concern_their_own_life_alone() -> None:
     for entries, every_life in (((CREATE, UNLOGGED), False), ((CREATE, UNLOGGED, DROP, CREATE), True)):
         with pytest.raises(UnsupportedError):
             find_origin(NAME, [interval(1, *entries)], 0, END, every_life=every_life)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "last", "first", "dropped"),
+    [
+        ([(CREATE,), (1,)], None, None, False),
+        ([(CREATE, 1, DROP), (1,)], None, None, False),
+        ([(1,), (CREATE, 1)], 10_000_001_000, None, False),
+        ([(), (CREATE, 1)], 10_000_001_000, 10_000_001_000, False),
+        ([(DROP,), (MAYBE, 1)], None, None, False),
+        ([(CREATE, 1), (1, DROP)], None, None, True),
+    ],
+)
+def test_statements_before_an_unread_part_of_the_log_do_not_count(
+    intervals: list[tuple[str | int, ...]], last: int | None, first: int | None, dropped: bool
+) -> None:
+    manifests = [interval(file + 1, *entries) for file, entries in enumerate(intervals)]
+    for every_life, place in ((False, last), (True, first)):
+        expected = None if place is None else number(1 + place // 10_000_000_000, place % 10_000_000_000) - 1
+        found = find_origin(NAME, reversed(manifests), 0, END, unread_until=number(2, 4), every_life=every_life)
+        assert (found.seqno, found.dropped, found.dropped_at > 0) == (expected, dropped, dropped)
+
+
+def test_a_table_that_did_not_exist_after_an_unread_part_of_the_log() -> None:
+    manifests = [interval(1, CREATE, 1), interval(2, MAYBE, 1)]
+    for shown, seqno in ((manifests, number(2, 1000) - 1), (manifests[:1], None)):
+        found = find_origin(NAME, reversed(shown), 0, END, made=0, unread_until=number(2, 4), every_life=False)
+        assert (found.seqno, found.dropped_at) == (seqno, 0 if seqno else number(2, 4))
