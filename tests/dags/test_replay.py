@@ -118,6 +118,7 @@ def _replay(publish: bool, answer: Any = None, **form: object) -> ReplayFormOper
 
 
 def test_a_comparison_publishes_nothing(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    site.stage()
     _replay(False, tables=["shop.orders"]).execute(running.context)
     spec = spark_submit_program.spec
     assert (spec["since_seqno"], spec["tables"]) == (1_000_000_000_004, ["shop.orders"])

@@ -300,6 +300,7 @@ def test_a_load_that_is_done_starts_no_spark(
 def test_a_replay(
     publish_: object, published: bool, site: Site, spark_submit_program: SparkSubmit, running: Task
 ) -> None:
+    site.stage()
     task = ReplayOperator(
         task_id="task", source="shop", start="1:4", end="1:90", tables=["shop.o*"], publish=publish_, approved_by="ada"
     )
