@@ -123,8 +123,10 @@ def test_a_plan_says_nothing_of_an_interval_that_drops_or_defines(other: str) ->
     for seqno in (1, 20):
         found = find_barriers([statement(HARMLESS[0]), statement(other, seqno)], PLAN)
         assert () in [one.tables for one in found if one.statement == HARMLESS[0]]
-    for harmless in ("CREATE TEMPORARY TABLE shop.x (id INT)", "GRANT SELECT ON *.* TO u", "SAVEPOINT a"):
+    for harmless in ("CREATE TEMPORARY TABLE other.x (id INT)", "GRANT SELECT ON *.* TO u", "SAVEPOINT a"):
         assert find_barriers([statement(HARMLESS[0]), statement(harmless, 20)], PLAN) == ()
+    shadowed = statement("CREATE TEMPORARY TABLE shop.x (id INT)", 20)
+    assert [one.tables for one in find_barriers([statement(HARMLESS[0]), shadowed], PLAN)] == [("shop.x",)]
 
 
 @pytest.mark.parametrize("text", [
