@@ -28,9 +28,9 @@ airflow: setup ## run Airflow with the DAGs on this machine; Ctrl-C stops it
 test: setup ## run all tests, with real servers, in three parts at once
 	@$(MAKE) -j3 --output-sync=target test-commands test-tables test-parts
 
-# Whole runs of commands wait for Spark and Airflow, merges and DAGs for Spark, most other tests for one core.
-COMMANDS := tests/e2e
-TABLES := tests/dags tests/infra tests/cases tests/chaos tests/contract tests/integration/materialise
+# Whole runs of commands, stores and catalogs wait for other processes, merges and DAGs for Spark, most tests for one core.
+COMMANDS := tests/e2e tests/contract
+TABLES := tests/dags tests/infra tests/cases tests/chaos tests/integration/materialise
 # The unit tests come first: until Spark is needed, the others have made the archive of classes that speeds it up.
 PARTS := tests/unit $(filter-out $(COMMANDS) $(TABLES) tests/unit tests/integration %/__pycache__,\
 		$(patsubst %/,%,$(wildcard tests/*/ tests/integration/*/)))

@@ -58,6 +58,7 @@ def adopted(live: LiveSource, place: str) -> None:
     pipeline.record_adoption(live.settings, adoption, result.model_dump(mode="json"))
 
 
+@SWEEP
 def test_nothing_else_happened(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     live.load()
