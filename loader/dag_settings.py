@@ -82,8 +82,8 @@ class DagSettings(_Section):
         owner: of the tasks.
         tags: of the DAGs, next to those of the loader.
         retries: of a task whose error a retry can fix.
-        pool: of the tasks that can start Spark; empty for a pool of the source. Other tasks run in Airflow's
-            `default_pool`, also those that read the source briefly.
+        pool: of the tasks that can start Spark; empty for a pool of the source. All other tasks run in
+            Airflow's `default_pool`, even if they read the source for a short time.
         load_pool: of the task that reads tables for an initial load; empty for `pool`, or else another pool of the
             source.
         queue: of the tasks, for executors with queues; empty for the default of Airflow.

@@ -206,7 +206,7 @@ def _is_wrong(staged: TableSchema, seqnos: tuple[int, int], versions: Sequence[S
     """Return whether rows in a seqno range were staged with other column types than the table had, or may have had."""
     ends = [*(version.since for version in versions[1:]), math.inf]
     had = [(v.schema, end) for v, end in zip(versions, ends, strict=False) if v.since <= seqnos[1] and end > seqnos[0]]
-    # Without a later statement, a table that the log does not define is as it was when the plan was made.
+    # If the log does not define a table, the plan's definition of it is right until the next statement changes it.
     unknown = any(schema is None and end < math.inf for schema, end in had)
     return unknown or any(
         logged_as(column) and logged_as(column) == logged_as(own) and column.type != own.type

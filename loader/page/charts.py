@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -76,46 +76,36 @@ def _seconds(earlier: str, later: str) -> float:
 
 
 def _rows_chart(intervals: Sequence[pipeline.IntervalActivity], rows: Sequence[pipeline.TableActivity]) -> BarChart:
-    return BarChart(
-        id="rows",
-        title="Rows by operation",
-        labels=[one.state.start for one in intervals],
-        label_heading="start of the interval",
-        series=[Series(name, name, [getattr(one, name) for one in rows]) for name in _OPERATIONS],
-        shown=lambda value: figures.count(round(value)),
-    )
+    series = [Series(name, name, [getattr(one, name) for one in rows]) for name in _OPERATIONS]
+    return _chart("rows", "Rows by operation", intervals, series, lambda value: figures.count(round(value)))
 
 
 def _time_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
-    return BarChart(
-        id="time",
-        title="Commit time covered",
-        labels=[one.state.start for one in intervals],
-        label_heading="start of the interval",
-        series=[Series("of commits", "covered", covered_seconds(intervals))],
-        shown=figures.duration,
-    )
+    series = [Series("of commits", "covered", covered_seconds(intervals))]
+    return _chart("time", "Commit time covered", intervals, series, figures.duration)
 
 
 def _bytes_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
     """Return the chart of the bytes of log. An interval that was planned to the end of the log covers the backlog."""
-    return BarChart(
-        id="bytes",
-        title="Log covered",
-        labels=[one.state.start for one in intervals],
-        label_heading="start of the interval",
-        series=[Series("of log", "covered", [one.log_bytes for one in intervals])],
-        shown=lambda value: figures.size(round(value)),
-    )
+    series = [Series("of log", "covered", [one.log_bytes for one in intervals])]
+    return _chart("bytes", "Log covered", intervals, series, lambda value: figures.size(round(value)))
 
 
 def _lag_chart(intervals: Sequence[pipeline.IntervalActivity]) -> BarChart:
     staged, applied = ([one[place] for one in lag_seconds(intervals)] for place in range(2))
+    series = [Series("until staged", "staged", staged), Series("until applied", "applied", applied)]
+    return _chart("lag", "Lag of the newest commit", intervals, series, figures.duration)
+
+
+def _chart(
+    name: str,
+    title: str,
+    intervals: Sequence[pipeline.IntervalActivity],
+    series: Sequence[Series],
+    shown: Callable[[float], str],
+) -> BarChart:
+    """Return a chart with a bar for each interval. `shown`: see BarChart."""
+    labels = [one.state.start for one in intervals]
     return BarChart(
-        id="lag",
-        title="Lag of the newest commit",
-        labels=[one.state.start for one in intervals],
-        label_heading="start of the interval",
-        series=[Series("until staged", "staged", staged), Series("until applied", "applied", applied)],
-        shown=figures.duration,
+        id=name, title=title, labels=labels, label_heading="start of the interval", series=series, shown=shown
     )

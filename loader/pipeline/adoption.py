@@ -108,13 +108,13 @@ def record_adoption(settings: SourceSettings, adoption: Adoption, result: dict[s
     """
     adopted = {table["table"] for table in result["tables"] if not table["error"]}
     store = open_store(settings.staging_root)
+    newest = PlanChain(store, settings.name).newest_published(adoption.plans[0].generation) if adopted else None
     for plan in adoption.plans:
         if str(plan.name) in adopted:
             loads = Loads(store, settings.name, plan.generation)
             begun = loads.begin(plan)
             loads.publish(begun, _manifest(plan, adoption.exact_at))
             key = manifest_key(begun)
-            newest = PlanChain(store, settings.name).newest_published(plan.generation)
             if newest and plan.seqno < newest[1].stop_seqno and str(plan.name) in newest[1].tables:
                 OvertakenLoads(store, settings.name).begin(plan.name, key, plan.seqno)
             note_loaded(store, settings.name, settings.catalog, str(plan.name), plan.position, key)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from loader.model.table import TableName
-from loader.schema.changes import SchemaDefined, SchemaDropped, TableChange, Unreadable
+from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UnreadableError, tokens
 from loader.schema.statement_reader import inner_statement, table_changes, tables_of
@@ -21,6 +21,7 @@ class Kind(Enum):
 
     NONE = "none"  # it cannot change captured rows or columns
     BARRIER = "barrier"  # it creates, truncates, drops, renames or alters a table
+    SHADOW = "shadow"  # it gives a temporary table a name
     ROWS = "rows"  # it changes rows, and the log does not have them
     UNDO = "undo"  # it rolls back a part of its transaction
 
@@ -110,6 +111,8 @@ def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
             return Effect(Kind.BARRIER, schema=schema)
         case (Unreadable(None),):
             return Effect(Kind.BARRIER)
+        case (Shadowed(table),):
+            return Effect(Kind.SHADOW, (table,))
     return Effect(Kind.BARRIER, tuple(dict.fromkeys(table for change in changes for table in tables_of(change))))
 
 

@@ -36,7 +36,7 @@ def find_barriers(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barri
             if marked := tuple(str(name) for name in found.tables if name in markers):
                 raise _statement_format(statement, marked)
             barriers += _unlogged(statement, found, concerned, plan, ordered)
-        elif found.kind is Kind.BARRIER and (concerned or _unknown(found, plan.tables)):
+        elif found.kind in (Kind.BARRIER, Kind.SHADOW) and (concerned or _unknown(found, plan.tables)):
             barriers.append(_barrier(statement, concerned, plan))
     return tuple(barriers)
 

@@ -13,9 +13,7 @@ from collections.abc import Iterable, Sequence
 from loader.binlog.events.statement import LogStatement
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.schema.changes import Shadowed
 from loader.schema.lexer import Token, UnreadableError, tokens
-from loader.schema.statement_reader import table_changes
 from loader.schema.statements import Kind, effect
 from loader.staging.documents import Plan
 
@@ -100,8 +98,6 @@ def _is_value(found: Sequence[Token], place: int) -> bool:
 
 def _defines(statement: LogStatement) -> bool:
     """Return whether the statement creates, alters or drops tables, triggers, views, functions or databases."""
-    mode, mariadb = statement.sql_mode, statement.mariadb
-    if effect(statement.text, statement.database, mode, mariadb).kind is Kind.BARRIER:
-        changes = table_changes(statement.text, statement.database, mode, mariadb)
-        return not all(isinstance(change, Shadowed) for change in changes)
+    if effect(statement.text, statement.database, statement.sql_mode, statement.mariadb).kind is Kind.BARRIER:
+        return True
     return bool(_DEFINES.search(statement.text))

@@ -19,7 +19,7 @@ def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
 
 
 def _behind_with_rows(record: Published) -> Iterator[str]:
-    """Yield the tables behind a record that the warehouse has. Those that are not postponed are quarantined."""
+    """Yield the tables that the record lists as behind and that exist in the warehouse: postponed or quarantined."""
     for name, seqno in record.behind.items():
         postponed = record.postponed.get(name)
         if postponed.snapshot is not None if postponed else seqno > 0:

@@ -242,8 +242,8 @@ class _StatementEvents:
     """The events of one statement for one table.
 
     Attributes:
-        old_names: by name after the statement, the name that the table had before it. There is none if the statement
-            leaves no table of that name. With IF EXISTS there can be several: at most one of these tables existed.
+        old_names: by name after the statement, the name of that table before it. Empty if no table has the name after
+            the statement. With IF EXISTS there can be several names, of which at most one existed.
         if_exists: a table is renamed if it exists.
         steps: by old name, the ALTER TABLE steps of the statement.
     """

@@ -143,7 +143,7 @@ class _LifeScan:
             self.ends, self.counts = event.seqno, event.renamed or self.needed is None
 
     def close(self, made: int | None, seqno: int) -> None:
-        """Take into account what is known of the table at `seqno`, before the oldest statement: see `find_origin`."""
+        """Add what is known about the table at `seqno`, before the oldest statement. See `find_origin`."""
         if made == 0:
             self.doubt = None
             if self.dropped is None:

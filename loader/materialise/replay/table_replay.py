@@ -113,14 +113,14 @@ def _attempt(
             warehouse, chain, table, metadata, applied, part.since, publish=publish, approved_by=approved_by
         )
     load = find_newest_load(chain, table, metadata, applied)
-    if load is None or part.since >= load.seqno:
-        return _compare(warehouse, chain, table, metadata, applied, part, publish=publish, approved_by=approved_by)
-    after = replace(part, since=load.seqno)
-    if ends and part.until <= load.seqno:
-        raise _end_error(table, after, f"the table was loaded at {load.position}, which is not before that position")
-    found = _compare(warehouse, chain, table, metadata, applied, after, publish=publish, approved_by=approved_by)
-    note = f"compared from {load.position} on, where it was loaded"
-    _LOG.info("%s: %s", table, note)
+    note = ""
+    if load and part.since < load.seqno:
+        part = replace(part, since=load.seqno)
+        if ends and part.until <= load.seqno:
+            raise _end_error(table, part, f"the table was loaded at {load.position}, which is not before that position")
+        note = f"compared from {load.position} on, where it was loaded"
+        _LOG.info("%s: %s", table, note)
+    found = _compare(warehouse, chain, table, metadata, applied, part, publish=publish, approved_by=approved_by)
     return found.model_copy(update={"note": note})
 
 

@@ -1,4 +1,4 @@
-"""Replays of tables on a real server: those that were loaded again because the log lacks changes, and others."""
+"""Replays on a real server, most of them of tables that were loaded again because the log lacks changes."""
 
 from __future__ import annotations
 
