@@ -23,12 +23,11 @@ from loader.staging.layout import (
     encode,
     filled_key,
     interval_folder,
-    load_folder,
-    loaded_key,
     published_key,
     purged_key,
 )
-from loader.staging.notes.finished_work import Loaded, Purged
+from loader.staging.load_manifests import LoadManifests
+from loader.staging.notes.finished_work import Purged
 from loader.staging.published import Published
 from loader.store.base import Store
 
@@ -78,6 +77,7 @@ class PlanChain:
     def __init__(self, store: Store, source: str) -> None:
         self.store = store
         self.source = source
+        self.loads = LoadManifests(store, source)
         self._hints = Hints(store, source)
 
     def generation(self) -> Generation | None:
@@ -186,14 +186,14 @@ class PlanChain:
         """
         return self._newest(generation, "staged", self.manifest)
 
-    def newest_published(self, generation: str) -> tuple[int, Published] | None:
+    def newest_published(
+        self, generation: str, known: tuple[int, Published] | None = None
+    ) -> tuple[int, Published] | None:
         """Return the start of the latest interval that has a published record, and the record.
 
-        Not every interval gets a published record.
+        Not every interval gets a published record. `known`: an earlier answer; only later intervals are read then.
         """
-        hinted = self._hints.get(generation, "recorded")
-        record = self.published(generation, hinted) if hinted is not None else None
-        found = (hinted, record) if hinted is not None and record else None
+        found = known or self._hinted_record(generation)
         if found is None:
             below = staged.stop_seqno if (staged := self.newest_manifest(generation)) else ENDLESS
             found = next(self._backward(self.published, generation, below), None)
@@ -203,6 +203,11 @@ class PlanChain:
             if record := self.published(generation, manifest.start_seqno):
                 found = manifest.start_seqno, record
         return found
+
+    def _hinted_record(self, generation: str) -> tuple[int, Published] | None:
+        hinted = self._hints.get(generation, "recorded")
+        record = self.published(generation, hinted) if hinted is not None else None
+        return (hinted, record) if hinted is not None and record else None
 
     def note_published(self, generation: str, start_seqno: int) -> None:
         """Store the hint that this interval has the newest published record: see `loader.staging.hints`."""
@@ -374,24 +379,8 @@ class PlanChain:
     def newest_seqno(self, generation: Generation) -> int:
         """Return the largest seqno that a plan or an initial load of the generation can have produced."""
         head = self.newest_plan(generation.name)
-        found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
-        for start, key in self._load_manifest_keys(generation.name):
-            manifest = Manifest.find(self.store, key)
-            found += [start, manifest.exact_at_seqno if manifest else 0]
-        return max(found)
-
-    def has_load_from(self, generation: str, seqno: int) -> bool:
-        """Return whether an initial load of any table was staged that starts at a seqno or later."""
-        keys = (key for start, key in self._load_manifest_keys(generation) if start >= seqno)
-        return any(Manifest.find(self.store, key) for key in keys)
-
-    def _load_manifest_keys(self, generation: str) -> Iterator[tuple[int, str]]:
-        """Yield the start seqno of each initial load, and the key of its manifest, which may not exist yet."""
-        root = f"{chain_folder(self.source, generation)}/load/"
-        for schema in self.store.folders(root):
-            for table in self.store.folders(f"{root}{schema}/"):
-                for start in self.store.folders(f"{root}{schema}/{table}/"):
-                    yield int(start), f"{root}{schema}/{table}/{start}/manifest.json"
+        planned = head.stop_seqno if head else generation.start_position.seqno(generation.shift)
+        return max(planned, self.loads.largest_seqno(generation.name))
 
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """Return the published record of the interval that starts at that seqno, or None."""
@@ -414,38 +403,6 @@ class PlanChain:
         if created:
             self._hints.put(manifest.generation, "staged", manifest.start_seqno)
         return Manifest.read(self.store.get(key), key)
-
-    def newest_load(self, generation: str, table: TableName) -> Manifest | None:
-        """Return the manifest of the newest initial load of a table, or None."""
-        folder = load_folder(self.source, generation, table)
-        keys = (f"{folder}/{name}/manifest.json" for name in reversed(self.store.folders(folder + "/")))
-        return next((found for key in keys if (found := Manifest.find(self.store, key))), None)
-
-    def has_load(self, generation: str, table: TableName, low: int, below: int) -> bool:
-        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
-        return any(True for _ in self._loads_in_warehouse(generation, table, low, below))
-
-    def newest_applied_load(self, generation: str, table: TableName, below: int) -> Manifest | None:
-        """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
-        key = next(self._loads_in_warehouse(generation, table, 0, below), None)
-        return Manifest.find(self.store, key) if key else None
-
-    def _loads_in_warehouse(self, generation: str, table: TableName, low: int, below: int) -> Iterator[str]:
-        """Yield the keys of the manifests of initial loads in the warehouse, newest first."""
-        folder = load_folder(self.source, generation, table)
-        names = [name for name in self.store.folders(folder + "/") if low <= int(name) < below]
-        for key in (f"{folder}/{name}/manifest.json" for name in reversed(names)):
-            if Loaded.find(self.store, loaded_key(key)) or self._is_adopted(key):
-                yield key
-
-    def _is_adopted(self, manifest: str) -> bool:
-        found = Manifest.find(self.store, manifest)
-        return found is not None and found.adopted
-
-    def exact_seqno(self, generation: str, table: TableName) -> int:
-        """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""
-        found = self.newest_load(generation, table)
-        return found.exact_at_seqno if found else 0
 
     def find_run(self, generation: str, run: str) -> tuple[Plan, int] | None:
         """Return the first plan that a run was given and the stop seqno of its last one; None for an unknown run."""

@@ -18,9 +18,10 @@ from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.job import failure, job_main
+from loader.staging.chain import PlanChain
 from loader.staging.documents import TableFilter
 from loader.staging.filters import CapturedTables
-from loader.staging.notes.outdated_records import note_outdated
+from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
 
@@ -63,12 +64,13 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
             _LOG.error("table %s failed", table, exc_info=error)
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
+    outdated = OutdatedNotes(PlanChain(chain.store, spec.source), spec.generation)
     if spec.publish:
-        note_outdated(chain.store, spec.source, spec.generation)
+        outdated.add()
     with ThreadPoolExecutor(tables_at_once(spark)) as pool:
         tables = tuple(pool.map(one, meant))
     if any(table.status == "published" for table in tables):
-        note_outdated(chain.store, spec.source, spec.generation)
+        outdated.add()
     return ReplayResult(since_seqno=spec.since_seqno, until_seqno=spec.until_seqno, tables=tables)
 
 

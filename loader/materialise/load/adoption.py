@@ -31,7 +31,8 @@ from loader.materialise.quoting import identifier
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import AdoptSpec, MaterialiseResult, TableResult
 from loader.model.table import TableSchema
-from loader.staging.notes.outdated_records import note_outdated
+from loader.staging.chain import PlanChain
+from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.store.registry import open_store
 
 _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz"}
@@ -42,10 +43,10 @@ def adopt(spark: SparkSession, spec: AdoptSpec) -> MaterialiseResult:
     """Take over tables. A table that fails is reported and stops no other table."""
     warehouse = Warehouse(spark, spec.catalog, spec.rules)
     schemas = [TableSchema.from_dict(definition) for definition in spec.definitions]
-    store = open_store(spec.staging_root)
-    note_outdated(store, spec.source, spec.generation)
+    outdated = OutdatedNotes(PlanChain(open_store(spec.staging_root), spec.source), spec.generation)
+    outdated.add()
     results = [run_guarded(schema.name, partial(adopt_table, warehouse, spec, schema)) for schema in schemas]
-    note_outdated(store, spec.source, spec.generation)
+    outdated.add()
     return MaterialiseResult(tables=tuple(sorted(results, key=lambda result: result.table)))
 
 

@@ -18,7 +18,7 @@ from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.progress import Progress, TableCount
 from loader.staging.chain import PlanChain
-from loader.staging.notes.outdated_records import note_outdated
+from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.quarantine import Quarantines
 from loader.staging.notes.refusals import note_refusal
@@ -61,8 +61,9 @@ class LoadRun:
         self._retries = Retries()
         self._pool = self._retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
         self._store = open_store(spec.staging_root)
-        lineage = PlanChain(self._store, spec.source).lineage(spec.generation)
-        self._generations: Sequence[str] = [generation.name for generation in lineage]
+        chain = PlanChain(self._store, spec.source)
+        self._generations: Sequence[str] = [generation.name for generation in chain.lineage(spec.generation)]
+        self._outdated = OutdatedNotes(chain, spec.generation)
 
     def newest_loads(self) -> dict[TableName, StagedLoad]:
         """Return the newest load of each table of the spec. Older loads of a table do not matter.
@@ -99,13 +100,15 @@ class LoadRun:
             LoaderError: see `load_table`.
         """
         with self._pool.borrow() as warehouse:
-            return self._retries.call(lambda: load_table(warehouse, self._store, load, self._generations))
+            return self._retries.call(
+                lambda: load_table(warehouse, self._store, load, self._generations, self._outdated)
+            )
 
     def note(self, load: StagedLoad, result: TableResult) -> None:
         """Record that a table is loaded, or that its load was refused for good."""
         source = self._spec.source
         if result.status == "applied":
-            note_outdated(self._store, source, self._spec.generation)
+            self._outdated.add()
         if result.applied_seqno is not None:
             # A quarantine ends if the table has another applied position than when it failed.
             Quarantines(self._store, source).find_current(load.work.name, result.applied_seqno)

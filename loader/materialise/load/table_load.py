@@ -37,14 +37,16 @@ from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.staging.documents import Manifest
-from loader.staging.notes.outdated_records import note_outdated
+from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.base import Store
 
 _ATTEMPTS = 5
 
 
-def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str]) -> TableResult:
+def load_table(
+    warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str], outdated: OutdatedNotes
+) -> TableResult:
     """Apply an initial load, unless the table's applied position is at or after the load's position.
 
     Args:
@@ -52,6 +54,7 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
         store: of the load's files.
         load: the initial load.
         generations: names of the generations that the table's applied position may belong to.
+        outdated: gets a note before rows are written.
 
     Raises:
         LoaderError: the table cannot be loaded; its rows are unchanged.
@@ -62,7 +65,7 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, load, work, generations)
+                result = _attempt(warehouse, store, load, work, generations, outdated)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -72,7 +75,12 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
 
 
 def _attempt(
-    warehouse: Warehouse, store: Store, load: StagedLoad, work: Work, generations: Sequence[str]
+    warehouse: Warehouse,
+    store: Store,
+    load: StagedLoad,
+    work: Work,
+    generations: Sequence[str],
+    outdated: OutdatedNotes,
 ) -> TableResult:
     manifest = load.manifest
     if manifest.adopted:
@@ -88,7 +96,7 @@ def _attempt(
         return idle_result(work.name, applied, "already", applied.seqno)
     if applied is not None and applied.seqno > work.target:
         _note_overtaken(store, load, work)
-    note_outdated(store, manifest.source, generations[-1])
+    outdated.add()
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])

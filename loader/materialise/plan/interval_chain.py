@@ -217,7 +217,7 @@ class Chain:
                     hint=table.load_again,
                     table=table,
                 )
-            if applied < join.start and max(applied, self._plans.exact_seqno(join.older, table)) > join.stop:
+            if applied < join.start and max(applied, self._plans.loads.exact_seqno(join.older, table)) > join.stop:
                 raise GapError(
                     "the table was loaded from the previous server, later than where the current server continues",
                     why="the current server may lack transactions that the load included",
@@ -349,11 +349,11 @@ class Chain:
 
     def _is_loaded(self, table: TableName, after: int, before: int) -> bool:
         """Return whether an initial load of a table read it after a transaction and before another one."""
-        return any(self._plans.has_load(generation, table, after, before) for generation in self.generations)
+        return any(self._plans.loads.has_applied(generation, table, after, before) for generation in self.generations)
 
     def newest_applied_load(self, table: TableName, target: int) -> Manifest | None:
         """Return the manifest of a table's newest initial load up to `target` that is in the warehouse, or None."""
-        found = (self._plans.newest_applied_load(name, table, target + 1) for name in reversed(self.generations))
+        found = (self._plans.loads.newest_applied(name, table, target + 1) for name in reversed(self.generations))
         return next(filter(None, found), None)
 
     def newest_commit_time(self, target: int) -> str:

@@ -142,7 +142,7 @@ def _read_start(settings: SourceSettings, chain: PlanChain, generation: Generati
     newest, seqno = chain.newest_manifest(generation.name), position.seqno(generation.shift)
     end, reached = (newest.stop, newest.stop_seqno) if newest else (generation.start, _start_of(generation).seqno)
     # A table without a key is also replayed from the snapshot of its load, which may be after that.
-    if seqno > reached and not chain.has_load_from(generation.name, seqno):
+    if seqno > reached and not chain.loads.has_from(generation.name, seqno):
         raise DataError(
             "the log was not read up to that position",
             why=f"what is staged ends at {end}",

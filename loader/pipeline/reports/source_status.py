@@ -91,7 +91,7 @@ def _table_states(
     def state(name: str) -> TableState:
         table, skipped_at = newest.tables[name], first_skip(chain, name, skips)
         parsed = TableName.parse(name)
-        exact_at = max(chain.exact_seqno(generation, parsed) for generation in generations)
+        exact_at = max(chain.loads.exact_seqno(generation, parsed) for generation in generations)
         return TableState(
             table=name,
             applied_seqno=table.applied,

@@ -35,7 +35,7 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
     applied = record.stop_seqno if record and str(table) in record.tables else 0
     if record and record.behind.get(str(table), applied) >= goal:
         return True
-    if any(chain.has_load(generation.name, table, goal, sys.maxsize) for generation in chain.generations()):
+    if any(chain.loads.has_applied(generation.name, table, goal, sys.maxsize) for generation in chain.generations()):
         return True
     _check_continues(settings, table)
     return False

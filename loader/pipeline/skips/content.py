@@ -57,7 +57,7 @@ def check_rows_only(found: FoundTransaction, captures: CapturedTables) -> None:
             **place,
         )
     statements = [one for one in found.notes if isinstance(one, LogStatement)]
-    if matters := next(filter(_matters, statements), None):
+    if matters := next((one for one in statements if _matters(one, captures)), None):
         raise UnsupportedError(
             "a transaction with a statement that changes tables cannot be skipped",
             why=f"without it, the columns or rows of its tables are not known afterwards: {matters.text[:_SHOWN]}",
@@ -72,8 +72,11 @@ def table_options(tables: Iterable[TableName]) -> str:
     return " ".join(f"--table {table.argument}" for table in sorted(tables)) or "--table TABLE"
 
 
-def _matters(statement: LogStatement) -> bool:
-    return effect(statement.text, statement.database, statement.sql_mode, statement.mariadb).kind is not Kind.NONE
+def _matters(statement: LogStatement, captures: CapturedTables) -> bool:
+    found = effect(statement.text, statement.database, statement.sql_mode, statement.mariadb)
+    if found.kind is Kind.SHADOW:
+        return any(map(captures, found.tables))
+    return found.kind is not Kind.NONE
 
 
 def check_tables(found: FoundTransaction, captured: Sequence[str], named: Sequence[str]) -> None:

@@ -199,7 +199,7 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
     generations = [generation.name for generation in chain.generations()]
 
     def is_loaded(since: int) -> bool:
-        return any(chain.has_load(generation, name, since, sys.maxsize) for generation in generations)
+        return any(chain.loads.has_applied(generation, name, since, sys.maxsize) for generation in generations)
 
     # A load before the rename that gave the table its name was of another table.
     since = ((one, max(one.applies_from, dict(one.named_at).get(table, 0))) for one in mine)

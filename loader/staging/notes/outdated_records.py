@@ -22,12 +22,26 @@ class OutdatedRecord(Document):
     stop_seqno: int
 
 
-def note_outdated(store: Store, source: str, generation: str) -> None:
-    """Note that a table of the newest published record, if any, is going to have another newest commit, or has it."""
-    if newest := PlanChain(store, source).newest_published(generation):
-        stop = newest[1].stop_seqno
-        note = OutdatedRecord(source=source, generation=generation, stop_seqno=stop)
-        store.create(outdated_key(source, generation, stop), note.canonical())
+class OutdatedNotes:
+    """Makes the notes of one run. Several threads may use it."""
+
+    def __init__(self, chain: PlanChain, generation: str) -> None:
+        self._chain = chain
+        self._generation = generation
+        self._noted: tuple[int, Published] | None = None
+
+    def add(self) -> None:
+        """Note that a table of the newest published record, if any, is going to have another newest commit, or has it.
+
+        Records are read from the last one on that this run noted, because a run commits to many tables.
+        """
+        newest = self._chain.newest_published(self._generation, self._noted)
+        if newest is None or newest == self._noted:
+            return
+        source, stop = self._chain.source, newest[1].stop_seqno
+        note = OutdatedRecord(source=source, generation=self._generation, stop_seqno=stop)
+        self._chain.store.create(outdated_key(source, self._generation, stop), note.canonical())
+        self._noted = newest
 
 
 def is_outdated(store: Store, record: Published) -> bool:

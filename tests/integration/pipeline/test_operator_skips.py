@@ -223,6 +223,20 @@ def test_what_cannot_be_skipped_is_refused(shop: SkippingShop) -> None:
     assert shop.states() == []
 
 
+@pytest.mark.parametrize("name", ["other.aside", "shop.aside"])
+def test_a_temporary_table_that_mariadb_logs_among_rows(name: str, fresh_server: StartServer, tmp_path: Path) -> None:
+    shop = begun(fresh_server("mariadb", {}), tmp_path)
+    with_table, row = shop.end(), "INSERT INTO shop.orders VALUES (1, LEFT(UUID(), 20))"
+    made = f"CREATE TEMPORARY TABLE {name} (id INT)"
+    shop.run("SET SESSION binlog_format = MIXED", "BEGIN", row, made, "COMMIT")
+    if name.startswith("shop."):
+        error = shop.refused(UnsupportedError, str(with_table))
+        assert error.why.endswith(made)
+    else:
+        assert [one.inserts for one in shop.skip(str(with_table)).tables] == [1]
+        assert shop.staged(shop.delta()) == {}
+
+
 def test_an_attempt_that_began_before_the_record_wins_and_the_skip_is_shown_as_not_used(
     shop: SkippingShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

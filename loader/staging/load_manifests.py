@@ -1,0 +1,72 @@
+"""Reading the manifests of initial loads, and whether the loads are in the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loader.model.table import TableName
+from loader.staging.documents import Manifest
+from loader.staging.layout import chain_folder, load_folder, loaded_key
+from loader.staging.notes.finished_work import Loaded
+from loader.store.base import Store
+
+
+class LoadManifests:
+    """Reads the manifests of the initial loads of one source."""
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store = store
+        self._source = source
+
+    def largest_seqno(self, generation: str) -> int:
+        """Return the largest seqno that an initial load of the generation can have produced; 0 without loads."""
+        largest = 0
+        for start, key in self._keys(generation):
+            manifest = Manifest.find(self._store, key)
+            largest = max(largest, start, manifest.exact_at_seqno if manifest else 0)
+        return largest
+
+    def has_from(self, generation: str, seqno: int) -> bool:
+        """Return whether an initial load of any table was staged that starts at a seqno or later."""
+        keys = (key for start, key in self._keys(generation) if start >= seqno)
+        return any(Manifest.find(self._store, key) for key in keys)
+
+    def newest(self, generation: str, table: TableName) -> Manifest | None:
+        """Return the manifest of the newest initial load of a table, or None."""
+        folder = load_folder(self._source, generation, table)
+        keys = (f"{folder}/{name}/manifest.json" for name in reversed(self._store.folders(folder + "/")))
+        return next((found for key in keys if (found := Manifest.find(self._store, key))), None)
+
+    def has_applied(self, generation: str, table: TableName, low: int, below: int) -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
+        return any(True for _ in self._keys_in_warehouse(generation, table, low, below))
+
+    def newest_applied(self, generation: str, table: TableName, below: int) -> Manifest | None:
+        """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
+        key = next(self._keys_in_warehouse(generation, table, 0, below), None)
+        return Manifest.find(self._store, key) if key else None
+
+    def _keys_in_warehouse(self, generation: str, table: TableName, low: int, below: int) -> Iterator[str]:
+        """Yield the keys of the manifests of initial loads in the warehouse, newest first."""
+        folder = load_folder(self._source, generation, table)
+        names = [name for name in self._store.folders(folder + "/") if low <= int(name) < below]
+        for key in (f"{folder}/{name}/manifest.json" for name in reversed(names)):
+            if Loaded.find(self._store, loaded_key(key)) or self._is_adopted(key):
+                yield key
+
+    def _is_adopted(self, manifest: str) -> bool:
+        found = Manifest.find(self._store, manifest)
+        return found is not None and found.adopted
+
+    def exact_seqno(self, generation: str, table: TableName) -> int:
+        """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""
+        found = self.newest(generation, table)
+        return found.exact_at_seqno if found else 0
+
+    def _keys(self, generation: str) -> Iterator[tuple[int, str]]:
+        """Yield the start seqno of each initial load, and the key of its manifest, which may not exist yet."""
+        root = f"{chain_folder(self._source, generation)}/load/"
+        for schema in self._store.folders(root):
+            for table in self._store.folders(f"{root}{schema}/"):
+                for start in self._store.folders(f"{root}{schema}/{table}/"):
+                    yield int(start), f"{root}{schema}/{table}/{start}/manifest.json"
