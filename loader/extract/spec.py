@@ -114,7 +114,7 @@ class RestoreResult(BaseModel):
 
 
 class TableRows(BaseModel):
-    """The numbers of staged records of one table."""
+    """The numbers of staged records of one table, and the bytes of its staged files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -122,12 +122,13 @@ class TableRows(BaseModel):
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
+    bytes: int = 0
 
 
 class ExtractResult(BaseModel):
     """An extracted interval. `status` is `already` if it was staged before, or by a faster attempt.
 
-    `left_out`: tables with missing rows. A merge stops them before their first missing row.
+    `bytes`: of log. `left_out`: tables with missing rows. A merge stops them before their first missing row.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -157,7 +158,7 @@ class BacklogResult(ExtractResult):
 
 def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> ExtractResult:
     """Return the report of a manifest."""
-    rows = _summed((str(file.name), file.inserts, file.updates, file.deletes) for file in manifest.files)
+    rows = _summed((str(file.name), file.inserts, file.updates, file.deletes, file.bytes) for file in manifest.files)
     return ExtractResult(
         status=status,
         start=manifest.start,
@@ -173,7 +174,8 @@ def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> Extra
 
 def backlog_result(extracts: Sequence[ExtractResult], failed: dict[str, Any] | None = None) -> BacklogResult:
     """Return the report of one or more consecutive intervals."""
-    rows = ((rows.table, rows.inserts, rows.updates, rows.deletes) for one in extracts for rows in one.tables)
+    tables = (rows for one in extracts for rows in one.tables)
+    rows = ((rows.table, rows.inserts, rows.updates, rows.deletes, rows.bytes) for rows in tables)
     return BacklogResult(
         status="already" if all(one.status == "already" for one in extracts) else "staged",
         start=extracts[0].start,
@@ -189,13 +191,12 @@ def backlog_result(extracts: Sequence[ExtractResult], failed: dict[str, Any] | N
     )
 
 
-def _summed(rows: Iterable[tuple[str, int, int, int]]) -> tuple[TableRows, ...]:
-    """Return inserts, updates and deletes per table, sorted by table name."""
-    sums: dict[str, tuple[int, int, int]] = {}
+def _summed(rows: Iterable[tuple[str, int, int, int, int]]) -> tuple[TableRows, ...]:
+    """Return inserts, updates, deletes and bytes per table, sorted by table name."""
+    sums: dict[str, list[int]] = {}
     for table, *counts in rows:
-        inserts, updates, deletes = map(add, sums.get(table, (0, 0, 0)), counts)
-        sums[table] = inserts, updates, deletes
+        sums[table] = list(map(add, sums.get(table, (0, 0, 0, 0)), counts))
     return tuple(
-        TableRows(table=table, inserts=inserts, updates=updates, deletes=deletes)
-        for table, (inserts, updates, deletes) in sorted(sums.items())
+        TableRows(table=table, inserts=inserts, updates=updates, deletes=deletes, bytes=size)
+        for table, (inserts, updates, deletes, size) in sorted(sums.items())
     )

@@ -284,6 +284,7 @@ def _result(plan: LoadPlan, manifest: Manifest, status: Literal["staged", "alrea
         table=str(plan.name),
         status=status,
         rows=sum(file.rows for file in manifest.files),
+        bytes=sum(file.bytes for file in manifest.files),
         chunks=plan.chunks,
         position=manifest.start,
         exact_at=manifest.exact_at,

@@ -43,6 +43,7 @@ class TableLoad(BaseModel):
     """The result of one table: `staged` by this run, `already` staged before or by a faster run, or `failed`.
 
     Attributes:
+        bytes: of the staged files.
         position: P0, from which the log is applied over the rows that were read.
         exact_at: the end of the log after the last read; the table is exact once the log is applied up to it.
         manifest: key of the load's manifest.
@@ -54,6 +55,7 @@ class TableLoad(BaseModel):
     table: str
     status: Literal["staged", "already", "failed"]
     rows: int = 0
+    bytes: int = 0
     chunks: int = 0
     position: str = ""
     exact_at: str = ""

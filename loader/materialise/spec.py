@@ -191,6 +191,7 @@ class TableResult(BaseModel):
             merged until it is released. `paused`: it is not merged until a person resumes it. `waiting`: it needs the
             rows of a paused table. `not_due`: by its rule it is merged later.
         inserts, updates, deletes: numbers of staged records, before they are collapsed.
+        bytes: of the staged files that were read.
         rows_deleted, rows_inserted: numbers of rows that the merge deleted and inserted.
         misfits: by column, the number of values that the column cannot hold. They became NULL by the table's rule.
         applied_seqno, position, snapshot: the newest commit of the loader in the table.
@@ -208,6 +209,7 @@ class TableResult(BaseModel):
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
+    bytes: int = 0
     rows_deleted: int = 0
     rows_inserted: int = 0
     misfits: dict[str, int] = {}
@@ -237,7 +239,7 @@ class TableResult(BaseModel):
         return later.model_copy(update={**sums, "misfits": misfits})
 
 
-_COUNTED = ("inserts", "updates", "deletes", "rows_deleted", "rows_inserted", "seconds")
+_COUNTED = ("inserts", "updates", "deletes", "bytes", "rows_deleted", "rows_inserted", "seconds")
 
 
 class MaterialiseResult(TablesResult):

@@ -213,6 +213,12 @@ class PlanChain:
         """Store the hint that this interval has the newest published record: see `loader.staging.hints`."""
         self._hints.put(generation, "recorded", start_seqno)
 
+    def stage_seconds(self, generation: str) -> dict[str, float]:
+        """Return by stage how long the newest interval took; without stages that it has not passed."""
+        stages: dict[str, tuple[Kind, Kind]] = {"extract": ("planned", "staged"), "materialise": ("staged", "recorded")}
+        took = {stage: self._hints.seconds_between(generation, *ends) for stage, ends in stages.items()}
+        return {stage: seconds for stage, seconds in took.items() if seconds is not None}
+
     def manifests_from(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
         """Yield the manifests of consecutive intervals from a start seqno on, until one is not staged."""
         return self._forward(self.manifest, generation, start_seqno)

@@ -64,6 +64,7 @@ class Published(Document):
         named_at: by key of a skip and name of such a table, the seqno of the rename that gave the name, if any.
         rows: by table of the record, its staged inserts, updates and deletes up to `stop`, since the first record that
             has the table and stored them. The rows of tables that are behind count as well.
+        staged_bytes: by such a table, the bytes of its staged files, in the same way.
     """
 
     source: str
@@ -78,11 +79,12 @@ class Published(Document):
     skipped: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     named_at: dict[str, dict[str, int]] = Field(default_factory=dict)
     rows: dict[str, tuple[_Count, _Count, _Count]] = Field(default_factory=dict)
+    staged_bytes: dict[str, _Count] = Field(default_factory=dict)
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        optional = ("committed_at", "postponed", "skipped", "named_at", "rows")
+        optional = ("committed_at", "postponed", "skipped", "named_at", "rows", "staged_bytes")
         omitted |= {name for name in optional if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

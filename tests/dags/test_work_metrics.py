@@ -46,8 +46,8 @@ def _extracted(status: str, rows: Sequence[TableRows]) -> ExtractResult:
 
 
 def test_rows_are_counted_by_table_and_operation_where_they_were_staged_and_applied() -> None:
-    rows = TableRows(table="shop.a", inserts=3, updates=2), TableRows(table="shop.b", deletes=1)
-    applied = TableResult(table="shop.a", status="applied", inserts=3, updates=2, seconds=0.5)
+    rows = TableRows(table="shop.a", inserts=3, updates=2, bytes=70), TableRows(table="shop.b", deletes=1)
+    applied = TableResult(table="shop.a", status="applied", inserts=3, updates=2, bytes=70, seconds=0.5)
     quarantined = TableResult(table="shop.b", status="quarantined", deletes=1)
     merged = MaterialiseResult(tables=(applied, quarantined), stop="binlog.000001:100")
     work = (("extract", _extracted("staged", rows)), ("extract", _extracted("already", rows)), ("materialise", merged))
@@ -55,9 +55,11 @@ def test_rows_are_counted_by_table_and_operation_where_they_were_staged_and_appl
         f"{_NAME}.extract.rows{{operation=insert,table=shop.a}}": 3,
         f"{_NAME}.extract.rows{{operation=update,table=shop.a}}": 2,
         f"{_NAME}.extract.rows{{operation=delete,table=shop.b}}": 1,
+        f"{_NAME}.extract.staged_bytes{{table=shop.a}}": 70,
         f"{_NAME}.extract.bytes": 96,
         f"{_NAME}.materialise.rows{{operation=insert,table=shop.a}}": 3,
         f"{_NAME}.materialise.rows{{operation=update,table=shop.a}}": 2,
+        f"{_NAME}.materialise.staged_bytes{{table=shop.a}}": 70,
         "airflow.binlog_loader.my.shop.delta.failures.dataerror": 1,
     }
 

@@ -123,6 +123,8 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
     assert (found['binlog_loader_up{source="shop"}'], found['binlog_loader_server_up{source="shop"}']) == ("1", "1")
     deleted = found['binlog_loader_rows_total{source="shop",table="shop.orders",operation="delete"}']
     assert deleted == str(applied["shop.orders"]["deletes"]) != "0"
+    size = found['binlog_loader_staged_bytes_total{source="shop",table="shop.orders"}']
+    assert size == str(applied["shop.orders"]["bytes"]) != "0"
     number, offset = planned["stop"].removeprefix("binlog.").split(":")
     assert found['binlog_loader_log_number{source="shop",stage="applied"}'] == str(int(number))
     assert int(found['binlog_loader_log_position{source="shop",stage="applied"}']) >= int(offset)
@@ -146,6 +148,8 @@ def test_counters_of_runs(airflow: Airflow, followed: str, metrics: StatsdReceiv
     assert sent["read_tables.rows"] == sum(table["rows"] for table in read) > 0
     assert sent["extract.rows"] == _records(staged["tables"]) > 0
     assert sent["extract.bytes"] == staged["bytes"] > 0
+    assert sent["extract.staged_bytes"] == sum(table["bytes"] for table in staged["tables"]) > 0
+    assert sent["materialise.staged_bytes"] == sum(table["bytes"] for table in applied) > 0
     assert sent["materialise.rows"] == _records(applied) == sent["extract.rows"]
 
 

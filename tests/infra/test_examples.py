@@ -123,7 +123,7 @@ def test_the_dashboard_and_the_alerts_use_gauges_that_exist() -> None:
     used = {name for expression in expressions for name in re.findall(r"binlog_loader_\w+", expression)}
     assert used - known == set()
     assert known - used == {"binlog_loader_log_position"}
-    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 11
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 14
 
 
 def test_the_page_of_monitoring_has_every_gauge() -> None:

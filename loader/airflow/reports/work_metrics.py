@@ -24,9 +24,10 @@ def metrics_prefix(source: str) -> str:
 
 
 def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: float) -> None:
-    """Send rows, bytes of log and seconds of a use case. Work that an earlier try or run did is not counted again.
+    """Send rows, bytes and seconds of a use case. Work that an earlier try or run did is not counted again.
 
-    The names are `binlog_loader.<source>.<use case>.` with `rows`, `bytes`, `seconds` or `table_seconds`.
+    The names are `binlog_loader.<source>.<use case>.` with `rows`, `staged_bytes`, `bytes` (of log), `seconds` or
+    `table_seconds`.
 
     Args:
         source: its name.
@@ -40,6 +41,8 @@ def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: fl
         for field, operation in _OPERATIONS.items():
             if rows := table.get(field):
                 stats_client().incr(f"{name}.rows", rows, tags={"table": table["table"], "operation": operation})
+        if size := table.get("bytes"):
+            stats_client().incr(f"{name}.staged_bytes", size, tags={"table": table["table"]})
         if took := table.get("seconds"):
             stats_client().timing(f"{name}.table_seconds", timedelta(seconds=took), tags={"table": table["table"]})
     if result.get("status") in _COUNTED and result.get("bytes"):

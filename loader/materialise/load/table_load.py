@@ -113,6 +113,7 @@ def _attempt(
         table=str(work.name),
         status="applied",
         inserts=work.rows,
+        bytes=load.bytes,
         rows_inserted=work.rows,
         applied_seqno=committed,
         position=work.position,

@@ -5,7 +5,7 @@ It also spares later runs from reading intervals without records of a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from loader.errors import LoaderError
@@ -39,6 +39,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
     behind = [result for result in results if is_behind(result, last)]
     names = {*tables, *(result.table for result in behind)}
     skipped = chain.skipped_names(last.stop_seqno, tables)
+    sums = _staged_sums(chain, last.stop_seqno, names)
     record = Published(
         source=chain.source,
         generation=last.generation,
@@ -51,9 +52,29 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         named_at={key: renamed for key, names in skipped.items() if (renamed := {n: s for n, s in names.items() if s})},
         made=chain.creation_seqnos(last.stop_seqno, names),
         committed_at=chain.newest_commit_time(last.stop_seqno),
-        rows=chain.staged_rows(last.stop_seqno, names),
+        rows={table: (inserts, updates, deletes) for table, (inserts, updates, deletes, _) in sums.items()},
+        staged_bytes={table: size for table, (_, _, _, size) in sums.items()},
     )
     return chain.publish(last, record)
+
+
+def _staged_sums(chain: Chain, target: int, tables: Container[str]) -> dict[str, tuple[int, int, int, int]]:
+    """Return inserts, updates, deletes and bytes of the staged files of a record's tables, also of those behind.
+
+    Return nothing if the newest record is beyond the target.
+    """
+    record = chain.newest_published()
+    if record is not None and record.stop_seqno > target:
+        return {}
+    rows, sizes = (record.rows, record.staged_bytes) if record else ({}, {})
+    found = {table: (*counts, sizes.get(table, 0)) for table, counts in rows.items()}
+    for manifest in chain.intervals_between(record.stop_seqno if record else 0, target):
+        for file in manifest.files:
+            inserts, updates, deletes, size = found.get(str(file.name), (0, 0, 0, 0))
+            found[str(file.name)] = (
+                inserts + file.inserts, updates + file.updates, deletes + file.deletes, size + file.bytes
+            )  # fmt: skip
+    return {table: sums for table, sums in sorted(found.items()) if table in tables}
 
 
 def is_behind(result: TableResult, last: Manifest) -> bool:

@@ -147,6 +147,7 @@ def _applied_result(merge: Merge, changes: list[Changes], commits: list[Snapshot
         inserts=sum(collapsed.inserts for collapsed in changes),
         updates=sum(collapsed.updates for collapsed in changes),
         deletes=sum(collapsed.deletes for collapsed in changes),
+        bytes=sum(file.bytes for file in merge.files),
         # Iceberg rewrites the deletions that a data file already had together with the new ones.
         rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits)
         + sum(commit.count("deleted-records") for commit in commits),

@@ -367,21 +367,6 @@ class Chain:
         since = self.intervals_between(record.stop_seqno if record else 0, target)
         return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
-    def staged_rows(self, target: int, tables: Container[str]) -> dict[str, tuple[int, int, int]]:
-        """Return `Published.rows` of a record at `target`: the staged rows of its tables, also of those behind.
-
-        Return nothing if the newest record is beyond the target.
-        """
-        record = self.newest_published()
-        if record is not None and record.stop_seqno > target:
-            return {}
-        found = dict(record.rows) if record else {}
-        for manifest in self.intervals_between(record.stop_seqno if record else 0, target):
-            for file in manifest.files:
-                inserts, updates, deletes = found.get(str(file.name), (0, 0, 0))
-                found[str(file.name)] = inserts + file.inserts, updates + file.updates, deletes + file.deletes
-        return {name: counts for name, counts in sorted(found.items()) if name in tables}
-
     def rename_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Yield the seqno and the captured tables of each rename in (low, target], in log order."""
         for manifest in self.intervals_between(low, target):
@@ -440,14 +425,16 @@ class Chain:
         """
         key = published_key(self.source, last.generation, last.start_seqno)
         failpoint("published.before")
-        if not self.store.create(key, record.canonical()):
+        created = self.store.create(key, record.canonical())
+        if not created:
             known = Published.read(self.store.get(key), key)
             completed = known.with_caught_up(record)
             if completed != known:
                 with self.store.writing(key) as sink:
                     sink.write(completed.canonical())
         failpoint("published.after")
-        self._plans.note_published(last.generation, last.start_seqno)
+        if created:
+            self._plans.note_published(last.generation, last.start_seqno)
         return key
 
     def _tables_with_load(self, generation: str, known: set[TableName]) -> Iterator[TableName]:

@@ -27,8 +27,10 @@ _HELP = {
     "paused_tables": "Tables that people paused.",
     "log_number": "Number of the log file of a position, by stage.",
     "log_position": "Offset of a position in its log file, by stage.",
-    "table_quarantined": "1 for each quarantined table.",
+    "table_quarantined": "1 for each quarantined table, with the class of its error.",
+    "stage_seconds": "Time that the newest interval took in a stage, with repeated tries and waiting.",
     "rows_total": "Staged rows up to the applied position, by table and operation, since counting began.",
+    "staged_bytes_total": "Bytes of staged files up to the applied position, by table, since counting began.",
 }
 _OPERATIONS = ("insert", "update", "delete")
 
@@ -65,10 +67,15 @@ def gauges(lag: SourceLag) -> Iterator[Gauge]:
             yield Gauge("log_number", lag.source, position.lognum, (("stage", stage),))
             yield Gauge("log_position", lag.source, position.logpos, (("stage", stage),))
     for table in lag.quarantined:
-        yield Gauge("table_quarantined", lag.source, 1, (("table", table.table),))
+        labels = (("table", table.table), ("error", str(table.error["error"])))
+        yield Gauge("table_quarantined", lag.source, 1, labels)
+    for stage, seconds in lag.stage_seconds.items():
+        yield Gauge("stage_seconds", lag.source, seconds, (("stage", stage),))
     for name, counts in sorted(lag.rows.items()):
         for operation, count in zip(_OPERATIONS, counts, strict=True):
             yield Gauge("rows_total", lag.source, count, (("table", name), ("operation", operation)))
+    for name, size in sorted(lag.staged_bytes.items()):
+        yield Gauge("staged_bytes_total", lag.source, size, (("table", name),))
 
 
 def read_gauges(

@@ -71,6 +71,10 @@ class SourceLag(BaseModel):
         released: tables behind that are no longer quarantined or postponed and that no run has merged since.
         postponed: tables that are left behind on purpose, sorted.
         rows: by table, the staged inserts, updates and deletes up to the newest published record; see Published.
+        staged_bytes: by table, in the same way.
+        stage_seconds: by stage (`extract`, `materialise`), how long the newest interval took from its plan to its
+            manifest, and from there to its published record; with repeated tries and waiting. Without stages that it
+            has not passed.
         unreachable: why the server was not asked, in the form of `LoaderError.as_dict()`; then `log_end` is empty.
     """
 
@@ -90,6 +94,8 @@ class SourceLag(BaseModel):
     released: tuple[str, ...]
     postponed: tuple[PostponedState, ...] = ()
     rows: dict[str, tuple[int, int, int]] = {}
+    staged_bytes: dict[str, int] = {}
+    stage_seconds: dict[str, float] = {}
     unreachable: dict[str, Any] | None = None
 
     @property
@@ -147,6 +153,8 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         released=tuple(sorted(_captured(settings, newest.behind if newest else ()) - explained)),
         postponed=postponed,
         rows=newest.rows if newest else {},
+        staged_bytes=newest.staged_bytes if newest else {},
+        stage_seconds=chain.stage_seconds(generation.name),
         unreachable=server.error.as_dict() if server.error else None,
     )
 

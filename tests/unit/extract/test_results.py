@@ -8,7 +8,7 @@ import pytest
 
 from loader.extract.extraction import split_interval
 from loader.extract.log_ranges import whole_segment
-from loader.extract.spec import TableRows, TransportSettings, result_of
+from loader.extract.spec import TableRows, TransportSettings, backlog_result, result_of
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer
 from tests.unit.extract.intervals import FILE, extracted, plan_of
@@ -35,9 +35,12 @@ def test_the_report_sums_rows_over_parts(tmp_path: Path) -> None:
     found = extracted(raw, plan_of(raw), tmp_path, [whole_segment(FILE, 1, 4, len(raw), 4096)])
     assert len(found.manifest.files) > 4
     report = result_of(found.manifest, "staged")
+    sizes = {name: sum(one.bytes for one in found.manifest.files if one.table == name) for name in "ab"}
     assert report.tables == (
-        TableRows(table="shop.a", inserts=800), TableRows(table="shop.b", inserts=40, updates=40, deletes=80)
-    )  # fmt: skip
+        TableRows(table="shop.a", inserts=800, bytes=sizes["a"]),
+        TableRows(table="shop.b", inserts=40, updates=40, deletes=80, bytes=sizes["b"]),
+    )
+    assert backlog_result([report, report]).tables[0] == TableRows(table="shop.a", inserts=1600, bytes=2 * sizes["a"])
     assert (report.start, report.stop, report.status) == (f"{FILE}:4", f"{FILE}:{len(raw)}", "staged")
     assert (report.bytes, report.events) == (len(raw) - 4, len(log.events))
 

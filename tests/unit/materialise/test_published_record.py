@@ -101,8 +101,15 @@ def test_a_record_adds_the_staged_rows_of_its_tables_to_those_of_the_record_befo
             for name, status in statuses.items()
         ]
         key = publish(Chain(site.store, "shop", "0001"), last, results)
-        found.append(Published.read(site.store.get(key), key).rows)
-    assert found == [
+        found.append(Published.read(site.store.get(key), key))
+    sizes = [{str(file.name): file.bytes for file in manifest.files} for manifest in staged]
+    totals = {table: sum(size[table] for size in sizes) for table in sizes[0]}
+    assert [record.staged_bytes for record in found] == [
+        sizes[0],
+        {table: size + sizes[1][table] for table, size in sizes[0].items()},
+        {"shop.orders": totals["shop.orders"]},
+    ]
+    assert [record.rows for record in found] == [
         {"shop.items": (2, 0, 0), "shop.orders": (2, 0, 0)},
         {"shop.items": (4, 0, 0), "shop.orders": (4, 0, 0)},  # also of a table that is behind
         {"shop.orders": (6, 0, 0)},  # the other table is gone

@@ -24,9 +24,11 @@ LAG = SourceLag(
     behind=5_000_000_000,
     lag_seconds=61.5,
     runway=Runway(file="binlog.000054", hours=1.5, rule="age"),
-    quarantined=(Quarantine.model_construct(table="shop.a\nb"),),
+    quarantined=(Quarantine.model_construct(table="shop.a\nb", error={"error": "DataError"}),),
     released=("shop.c",),
     rows={"shop.c": (7, 0, 2)},
+    staged_bytes={"shop.c": 1234},
+    stage_seconds={"extract": 3.5},
     postponed=(
         PostponedState(table="shop.d", state="paused", applied="binlog.000054:100", short=True, note="paused"),
         PostponedState(table="shop.e", state="waiting", applied="", short=True, note="waits"),
@@ -79,10 +81,12 @@ def test_the_text_for_prometheus() -> None:
             f'log_position{{{source},stage="planned"}}': "800",
             f'log_position{{{source},stage="staged"}}': "700",
             f'log_position{{{source},stage="applied"}}': "123",
-            f'table_quarantined{{{source},table="shop.a\\nb"}}': "1",
+            f'table_quarantined{{{source},table="shop.a\\nb",error="DataError"}}': "1",
+            f'stage_seconds{{{source},stage="extract"}}': "3.5",
             f'rows_total{{{source},table="shop.c",operation="insert"}}': "7",
             f'rows_total{{{source},table="shop.c",operation="update"}}': "0",
             f'rows_total{{{source},table="shop.c",operation="delete"}}': "2",
+            f'staged_bytes_total{{{source},table="shop.c"}}': "1234",
         }.items()
     }
 

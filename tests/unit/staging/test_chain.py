@@ -71,6 +71,22 @@ def test_plans_are_found_by_their_start_and_the_last_is_the_head(chain: PlanChai
     assert chain.require_plan("0001", plans[1].start_seqno) == plans[1]
 
 
+def test_the_stages_of_the_newest_interval_take_time(chain: PlanChain) -> None:
+    assert chain.stage_seconds("0001") == {}
+    first, second = plan(4, 100), plan(100, 200)
+    chain.extend(first)
+    chain.publish(manifest(first))
+    assert chain.stage_seconds("0001").keys() == {"extract"}
+    chain.note_published("0001", first.start_seqno)
+    took = chain.stage_seconds("0001")
+    assert took.keys() == {"extract", "materialise"}
+    assert all(0 <= seconds < 60 for seconds in took.values())
+    chain.extend(second)  # which is not staged, so nothing is known of it
+    assert chain.stage_seconds("0001").keys() == {"materialise"}
+    chain.store.remove("shop/0001/newest/")
+    assert chain.stage_seconds("0001") == {}
+
+
 def test_another_stop_for_the_same_start_is_not_taken(chain: PlanChain) -> None:
     first, second = plan(4, 100), plan(4, 200, part_bytes=1)
     assert chain.extend(first) == first
