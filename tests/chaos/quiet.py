@@ -31,6 +31,7 @@ class QuietPoint:
     def __init__(self, command: Command, reader: Session, say: Callable[[str], None]) -> None:
         self._command, self._reader, self._say = command, reader, say
         self._stop = ""
+        self._excluded: set[str] = set()  # at some time
         self.stops: list[tuple[str, int]] = []
         """Stops of intervals that all tables have, as positions and seqnos."""
 
@@ -85,6 +86,7 @@ class QuietPoint:
         Raises:
             Failure: it left a traceback, or an error that is not on the list.
         """
+        self._excluded.update(self._command.excluded)
         if "Traceback (most recent call last)" in ended.stdout + ended.stderr:
             raise Failure(f"a traceback:\n{shown(ended)}")
         if ended.code == 0:
@@ -93,7 +95,7 @@ class QuietPoint:
         if not errors or ended.code not in {3, 4}:
             about = concerned(errors[0]) if errors else ()
             raise Failure(f"an error that says nothing to an operator:\n{shown(ended)}", *about)
-        if unknown := [one for one in errors if not is_known(one)]:
+        if unknown := [one for one in errors if not is_known(one, self._excluded)]:
             raise Failure(f"an error that is not on the list: {unknown[0]}\n{shown(ended)}", *concerned(unknown[0]))
 
     def _cure(self, ended: Ended) -> None:

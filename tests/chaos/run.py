@@ -193,9 +193,9 @@ class Run:
         """Delete rows with an invalid date in the key: statements with IGNORE can write one, and no load takes it."""
         session = self._session("setup")
         for name in session.tables():
-            key = session.key(name)
+            unique = session.unique_columns(name)
             for column in session.columns(name):
-                if column.name in key and column.type in {"date", "datetime", "timestamp"}:
+                if column.name in unique and column.type in {"date", "datetime", "timestamp"}:
                     session.execute(f"DELETE FROM {quoted(name)} WHERE {column.quoted} < '1000-01-01'")
         session.close()
 

@@ -131,6 +131,15 @@ class Session:
         )
         return [one for (one,) in found]
 
+    def unique_columns(self, table: str) -> set[str]:
+        """Columns of all unique indexes: one of them is the key of a table without a primary key."""
+        found = self.rows(
+            "SELECT column_name FROM information_schema.statistics"
+            " WHERE table_schema = %s AND table_name = %s AND non_unique = 0",
+            (self.database, table),
+        )
+        return {one for (one,) in found}
+
     def _open(self) -> Any:
         if self._connection is None:
             wait_until(lambda: greets(self.server.port), 60)  # it may be on its way back, or another one takes over

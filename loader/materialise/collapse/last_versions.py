@@ -74,8 +74,9 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
     """
     records = read_records(session, store, work)
     if not work.schema.key:
-        raise incomplete_error(group_by_key(records, work).where(lacks_columns(work) & sf.col("last._new")), work)
-    return _collapsed(complete_records(session, records, work, base, changes.within), work, changes)
+        last = group_by_key(records, work)
+        raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work, base.exact_at)
+    return _collapsed(complete_records(session, records, work, base, changes.within), work, changes, base.exact_at)
 
 
 def _collapsed_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
@@ -97,8 +98,15 @@ def _collapsed_in_tasks(session: SparkSession, store: Store, work: Work) -> Chan
     return _changes(frame, found, work, None)
 
 
-def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
-    """Return the changes of collapsed records. `read` holds the changes before they were completed, if they were."""
+def _collapsed(records: DataFrame, work: Work, read: Changes | None, exact_at: int = 0) -> Changes:
+    """Return the changes of collapsed records.
+
+    Args:
+        records: of the merge.
+        work: describes them.
+        read: the changes before they were completed, if they were.
+        exact_at: see MergeBase.
+    """
     last = group_by_key(records, work)
     frame = _typed_rows(last, work).persist()
     try:
@@ -106,7 +114,7 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
         if read is None:
             _check_counts(found, work)
         elif found["partial"]:
-            raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work)
+            raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work, exact_at)
         if found["bad"] and not found["partial"]:
             raise misfit_error(last.where("last._new"), work)
     except BaseException:

@@ -3,6 +3,10 @@
 A life of a row begins with an insert, or with the row in the table (life 0). It ends with a deletion. A column that a
 record leaves out has the value of the last record before it in the same life. If the whole life leaves out the column,
 its value is in the table (life 0), or in the row under its previous key, if the life began with an update of the key.
+
+While an initial load reads, keys change. The load has a row under the key that the row had when its chunk was read: the
+old key, the new key, or both. And it may have another row under the old key, which was inserted later. So until the
+load ended, a value under a key is taken for a changed key only if the key had one row all the time.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from loader.errors import UnsupportedError
+from loader.errors import LoaderError, RetryableError, UnsupportedError
 from loader.materialise.collapse.csv_reader import hex_bitmap, is_absent, staged_text, typed_value
 from loader.materialise.collapse.staged_records import META, cast_value, columns_cast_apart
 from loader.materialise.conditions import all_of, any_of
@@ -56,17 +60,20 @@ def complete_records(session: SparkSession, records: DataFrame, work: Work, base
         base: the table.
         within: see Changes.
     """
-    known = _assign_lives(_with_uniform_casts(records.where("_new"), work), work).localCheckpoint()
+    known = _assign_lives(_with_uniform_casts(records.where("_new"), work), work, base.exact_at).localCheckpoint()
     _check_logged(known, work, base)
     # A checkpoint instead of a plan: Spark would read the table again after these rows are deleted.
     rows = _rows_in_table(session, known, work, base, within).localCheckpoint()
     by = [*key_places(work.schema)]
     filled = known.join(rows, by, "left")
     first = sf.col("life") == 0
-    values = {
-        f"v{n}": sf.when(first, sf.coalesce(f"v{n}", f"b{n}")).otherwise(sf.col(f"v{n}")) for n in _column_numbers(work)
-    }
-    filled = filled.withColumns(values).drop(*(f"b{n}" for n in _column_numbers(work)))
+    has_row = first | _is_moved_row(work, base)
+    numbers = _column_numbers(work)
+    values = {f"v{n}": sf.when(has_row, sf.coalesce(f"v{n}", f"b{n}")).otherwise(sf.col(f"v{n}")) for n in numbers}
+    # What a life under another key may take: not the values of a row that may have come later.
+    unsure = first & ~_has_one_row(work, base, 0)
+    passed = {f"p{n}": sf.when(unsure, sf.col(f"v{n}")).otherwise(values[f"v{n}"]) for n in numbers}
+    filled = filled.withColumns(passed).withColumns(values).drop(*(f"b{n}" for n in numbers))
     filled = _follow_key_changes(filled, work)
     unexplained = (sf.col("_seqno") > base.exact_at) | ~first | sf.col("there").isNotNull() | ~_has_unknown_value(work)
     kept = filled.where(unexplained) if work.rule.mode != "history" else filled
@@ -91,8 +98,14 @@ def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
     return records.withColumns({**texts, "_form": sf.lit(len(work.file_groups))})
 
 
-def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
-    """Return the error for the first record that lacks columns. `last` comes from `last_versions.group_by_key`."""
+def incomplete_error(last: DataFrame, work: Work, exact_at: int) -> LoaderError:
+    """Return the error for the first record that lacks columns.
+
+    Args:
+        last: comes from `last_versions.group_by_key`.
+        work: the records of the merge.
+        exact_at: see MergeBase.
+    """
     row = last.orderBy("last._seqno", "last._row_offset").select("last.*").first()
     if row is None:
         raise AssertionError("no incomplete record among records that were found to have one")
@@ -102,6 +115,14 @@ def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
     inserted = not bits >> len(work.schema.columns) & 1
     what = "an insert leaves columns out" if inserted else "a change leaves columns out, and its row does not exist"
     why = "the row image is MINIMAL or NOBLOB and the log does not have defaults" if inserted else ""
+    if not inserted and row._seqno <= exact_at and work.target < exact_at:
+        return RetryableError(
+            "a key changed while the initial load read the table, and the log is not staged up to the end of the load",
+            why=f"the row with {key} may have been read before or after the change",
+            hint="loader run",
+            table=work.name,
+            position=work.position_of(row._seqno),
+        )
     return UnsupportedError(
         what,
         why=f"columns {', '.join(names)} of the row with {key}" + (f": {why}" if why else ""),
@@ -171,18 +192,35 @@ def _has_unknown_value(work: Work) -> Expression:
     return any_of(sf.col(f"v{n}").isNull() for n in _column_numbers(work))
 
 
-def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
+def _has_one_row(work: Work, base: MergeBase, lives: int) -> Expression:
+    """Return whether the table's row of a key, if any, is certainly of the life that is looked at.
+
+    `lives`: how many lives of the key that life had begun while the load read. More of them began later.
+    """
+    return sf.lit(base.exact_at <= work.target) & (sf.col("begun") == lives)
+
+
+def _is_moved_row(work: Work, base: MergeBase) -> Expression:
+    """Return whether a life began with a change of the key that the load may have read: no other row had this key."""
+    if work.rule.mode == "history":  # which holds what a row was at the change
+        return sf.lit(False)
+    return (sf.col("life") == 1) & ~sf.col("inserted") & _has_one_row(work, base, 1)
+
+
+def _assign_lives(records: DataFrame, work: Work, exact_at: int) -> DataFrame:
     """Return the records with their lives.
 
     Columns: `life` is the number of the life of a key. `origin` is the life under another key that it continues.
-    `inserted` is whether it began with an insert of the source. `v0`, ... are structs of the values that are known in
-    the life, else NULL.
+    `inserted` is whether it began with an insert of the source. `begun` is how many lives of the key began up to
+    `exact_at`. `v0`, ... are structs of the values that are known in the life, else NULL.
     """
     keys = key_places(work.schema)
     order = ("_seqno", "_row_offset")
     upto = Window.partitionBy(*keys).orderBy(*order).rowsBetween(Window.unboundedPreceding, 0)
     before = Window.partitionBy(*keys).orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
     life = sf.count_if(sf.col("_op") == "I").over(upto) + sf.count_if(sf.col("_op") == "D").over(before)
+    is_early_insert = (sf.col("_op") == "I") & (sf.col("_seqno") <= exact_at)
+    begun = sf.count_if(is_early_insert).over(Window.partitionBy(*keys))
     within = Window.partitionBy(*keys, "life").orderBy(*order).rowsBetween(Window.unboundedPreceding, 0)
     values = {}
     for n, place in enumerate(places(work.schema)):
@@ -193,6 +231,7 @@ def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
     return (
         records.withColumn("_absent", sf.coalesce("_absent", sf.lit("")))
         .withColumn("life", life)
+        .withColumn("begun", begun)
         .withColumn("origin", sf.when(follows, previous))
         .withColumn("inserted", sf.first((sf.col("_op") == "I") & ~follows).over(within))
         .withColumn("origin", sf.first("origin").over(within))
@@ -207,7 +246,8 @@ def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: Me
     """
     keys = key_places(work.schema)
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
-    wanted = known.where((sf.col("life") == 0) & _has_unknown_value(work)).select(*keys).distinct()
+    has_row = (sf.col("life") == 0) | _is_moved_row(work, base)
+    wanted = known.where(has_row & _has_unknown_value(work)).select(*keys).distinct()
     typed_keys = (typed_value(columns[key], sf.col(key), work.name).alias(f"k_{key}") for key in keys)
     table = session.sql(f"SELECT * FROM {base.relation}").where(within)
     if work.rule.mode == "soft_delete":
@@ -251,8 +291,9 @@ def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
         return filled
     keys = key_places(work.schema)
     names = [f"v{n}" for n in _column_numbers(work)]
+    passed = sf.struct(*(sf.col(f"p{n}").alias(f"v{n}") for n in _column_numbers(work)))
     lives = filled.groupBy(*keys, "life").agg(
-        sf.max_by(sf.struct(*names), sf.struct("_seqno", "_row_offset")).alias("row"),
+        sf.max_by(passed, sf.struct("_seqno", "_row_offset")).alias("row"),
         sf.first("origin").alias("origin"),
         sf.first("inserted").alias("inserted"),
     )

@@ -51,6 +51,75 @@ def test_columns_that_come_between_records(lake: Lake) -> None:
     assert lake.one(lake.merged()).status == "already"
 
 
+def moved(at: int, old: int, new: int, offset: int = 1) -> list[Change]:
+    """An update of a key alone, as MINIMAL images hold it: both records leave the other columns out."""
+    return [
+        Change("D", number(1, at), offset, (old, None, None), "06"),
+        Change("I", number(1, at), offset + 1, (new, None, None), "0e"),
+    ]
+
+
+NEW_ROW = [Change("I", number(1, 1200), 1, (1, "new", 10))]
+LATER = [Change("U", number(1, 1300), 1, (2, None, 22), "02")]
+
+
+@pytest.mark.parametrize(
+    ("read", "changes", "rows"),
+    [
+        pytest.param([(2, "row", 20)], moved(1100, 1, 2), [(2, "row", 20)], id="read after it"),
+        pytest.param([(2, "row", 20)], [*moved(1100, 1, 2), *LATER], [(2, "row", 22)], id="changed since"),
+        pytest.param([(1, "row", 20)], [*moved(1100, 1, 2), *LATER], [(2, "row", 22)], id="read before it"),
+        pytest.param([(1, "row", 20), (2, "row", 20)], moved(1100, 1, 2), [(2, "row", 20)], id="read twice"),
+        pytest.param(
+            [(1, "new", 10), (2, "row", 20)],
+            [*moved(1100, 1, 2), *NEW_ROW],
+            [(1, "new", 10), (2, "row", 20)],
+            id="its old key has another row",
+        ),
+        pytest.param([(3, "row", 20)], [*moved(1100, 1, 2), *moved(1200, 2, 3)], [(3, "row", 20)], id="moved twice"),
+        pytest.param(
+            [],
+            [*moved(1100, 1, 2), Change("D", number(1, 1200), 1, (2, None, None), "06")],
+            [],
+            id="gone before it was read",
+        ),
+    ],
+)
+def test_keys_that_changed_while_the_load_read(
+    lake: Lake, read: list[tuple[object, ...]], changes: list[Change], rows: list[tuple[object, ...]]
+) -> None:
+    lake.one(lake.loaded(lake.staging.load(BEFORE, read, P0, exact=position(1, 1500))))
+    lake.staging.interval(P0, position(1, 2000), [(BEFORE, changes)])
+    assert lake.one(lake.merged()).status == "applied"
+    assert sorted(lake.rows(BEFORE).values()) == rows
+    assert lake.one(lake.merged()).status == "already"
+
+
+def test_rows_that_cannot_be_told_apart_stop_the_table(lake: Lake) -> None:
+    """Two rows swapped their keys while the load read, so it is unknown which row a key of the load is of."""
+    swapped = [*moved(1100, 1, 9), *moved(1100, 2, 1, offset=3), *moved(1100, 9, 2, offset=5)]
+    read = [(1, "was two", 2), (2, "was one", 1)]
+    lake.one(lake.loaded(lake.staging.load(BEFORE, read, P0, exact=position(1, 1500))))
+    lake.staging.interval(P0, position(1, 2000), [(BEFORE, swapped)])
+    stopped = lake.one(lake.merged())
+    assert stopped.status == "quarantined" and stopped.error
+    assert stopped.error["what"] == "a change leaves columns out, and its row does not exist"
+    assert sorted(lake.rows(BEFORE).values()) == read
+
+
+def test_a_change_of_a_key_waits_for_the_log_up_to_the_end_of_the_load(lake: Lake) -> None:
+    """Until then it is not known whether the row of the old key is another one, which came later."""
+    read = [(1, "new", 10), (2, "row", 20)]
+    lake.one(lake.loaded(lake.staging.load(BEFORE, read, P0, exact=position(1, 1500))))
+    lake.staging.interval(P0, position(1, 1150), [(BEFORE, moved(1100, 1, 2))])
+    (waiting,) = lake.merged().tables
+    assert waiting.status == "failed" and waiting.error
+    assert (waiting.error["error"], waiting.error["exit_code"]) == ("RetryableError", 3)
+    lake.staging.interval(position(1, 1150), position(1, 2000), [(BEFORE, NEW_ROW)])
+    assert lake.one(lake.merged()).status == "applied"
+    assert sorted(lake.rows(BEFORE).values()) == read
+
+
 @pytest.mark.parametrize(
     "last",
     [
