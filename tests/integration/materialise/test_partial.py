@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from random import Random
+
 import pytest
 
 from loader.model.table import Column, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.random_logs import Server, between, plain
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
@@ -118,6 +123,33 @@ def test_a_change_of_a_key_waits_for_the_log_up_to_the_end_of_the_load(lake: Lak
     lake.staging.interval(position(1, 1150), position(1, 2000), [(BEFORE, NEW_ROW)])
     assert lake.one(lake.merged()).status == "applied"
     assert sorted(lake.rows(BEFORE).values()) == read
+
+
+@pytest.mark.parametrize("seed", range(12 if os.environ.get("LOADER_SWEEP") else 2))
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+def test_any_changes_while_the_load_reads(lake: Lake, image: str, seed: int) -> None:
+    """A part of the keys is read at each time. The merge has all rows of the server, or stops the table."""
+    dice = Random(seed)
+    server = Server(dice, "orders", "int", image, both=False)
+    for step in range(1, 60):
+        server.transaction(number(1, 1000 + step), moves=step > 10)
+        if step == 10:
+            seen = dict(server.rows)
+        elif 10 < step <= 20:
+            for key in [key for key in seen.keys() | server.rows.keys() if dice.random() < 0.3]:
+                seen.pop(key, None)
+                seen.update({key: server.rows[key]} if key in server.rows else {})
+    start, exact, stop = (position(1, 1000 + step) for step in (10, 20, 60))
+    lake.one(lake.loaded(lake.staging.load(server.schema, list(seen.values()), start, exact=exact)))
+    log = list(between(server.log, number(1, 1010), number(1, 1060)))
+    lake.staging.interval(start, stop, [(server.schema, log)])
+    result = lake.one(lake.merged())
+    found = Counter(tuple(map(plain, row)) for row in lake.rows(server.schema).values())
+    if result.status == "quarantined":
+        assert result.error and result.error["what"] == "a change leaves columns out, and its row does not exist"
+        assert found == Counter(seen.values())
+    else:
+        assert found == server.bag()
 
 
 @pytest.mark.parametrize(
