@@ -124,7 +124,7 @@ def live_source(spark: SparkSession, server: Server, folder: Path) -> Iterator[L
     connection = pymysql.connect(host=server.host, port=server.port, user=server.user, autocommit=True)
     with connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {database} CHARACTER SET utf8mb4")
-        try:
-            yield source
-        finally:
-            cursor.execute(f"DROP DATABASE {database}")
+    try:
+        yield source
+    finally:
+        source.run(f"DROP DATABASE {database}")
