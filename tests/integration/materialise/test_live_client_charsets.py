@@ -89,6 +89,19 @@ def test_a_table_that_could_not_be_replaced_is_dropped(mariadb: LiveSource, name
     settled(mariadb)
 
 
+def test_tables_of_a_database_that_could_not_be_dropped_whole(mariadb: LiveSource) -> None:
+    mariadb.run("CREATE TABLE `früh` (id INT PRIMARY KEY)", "INSERT INTO `früh` VALUES (1), (2)")
+    mariadb.load()
+    datadir = mariadb.run("SELECT @@datadir")[0][0]
+    stray = Path(datadir, mariadb.database, "stray.txt")
+    stray.touch()
+    with pytest.raises(pymysql.err.OperationalError, match="Error dropping database"):
+        in_latin1(mariadb, f"DROP DATABASE {mariadb.database}")
+    stray.unlink()
+    mariadb.run("CREATE TABLE IF NOT EXISTS `früh` (id INT PRIMARY KEY)", "INSERT INTO `früh` VALUES (9)")
+    settled(mariadb)
+
+
 def test_a_memory_table_is_empty_after_a_restart(mariadb: LiveSource) -> None:
     mariadb.run("CREATE TABLE `früh` (id INT PRIMARY KEY) ENGINE = MEMORY", "INSERT INTO `früh` VALUES (1), (2)")
     mariadb.load()
