@@ -14,6 +14,7 @@ from loader.binlog.events.xa import read_decision, read_prepare
 from loader.binlog.index import error_place
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.skipped_transactions import KEPT, READ_BEFORE
+from loader.extract.literals import converted_text
 from loader.extract.log_ranges import LogRange
 from loader.extract.windows import Window, tables_in_transaction
 from loader.extract.xa_events import Decided, Prepared, XaEvent
@@ -104,7 +105,7 @@ class Notes:
             seqno,
             f"{self.log.name}:{statement[w.S_OFFSET]}",
             query.database,
-            query.text,
+            converted_text(query, mariadb=self.log.form.mariadb),
             query.sql_mode,
             self.log.form.mariadb,
             beside,

@@ -84,12 +84,14 @@ class Query(NamedTuple):
         text: the statement.
         sql_mode: bits as in `Query_log_event::sql_mode`; 0 if the event does not say.
         server_charset: of `collation_server`; empty if the event does not say.
+        literals: the character set to which the server converted the string literals; empty for that of the client.
     """
 
     database: str
     text: str
     sql_mode: int
     server_charset: str
+    literals: str = ""
 
 
 def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
@@ -111,8 +113,12 @@ def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
     cursor.take(1)
     charsets = found.get(_CHARSET, b"")
     text = _text(cursor.take(cursor.remaining), charsets, begun=begun)
-    server = charset_of(int.from_bytes(charsets[4:6], "little")) if charsets else ""
-    return Query(database, text, int.from_bytes(found.get(_SQL_MODE, b""), "little"), server)
+    sql_mode = int.from_bytes(found.get(_SQL_MODE, b""), "little")
+    if not charsets:
+        return Query(database, text, sql_mode, "")
+    client, connection, server = (charset_of(int.from_bytes(charsets[at : at + 2], "little")) for at in (0, 2, 4))
+    literals = connection if connection != client and "binary" not in {client, connection} else ""
+    return Query(database, text, sql_mode, server, literals)
 
 
 def _variables(cursor: Cursor) -> dict[int, bytes]:

@@ -57,6 +57,27 @@ def test_tables_that_are_created_from_a_query_or_like_a_temporary_table(live: Li
     settled(live)
 
 
+def test_a_default_that_the_connection_cannot_hold_stops_its_table(live: LiveSource) -> None:
+    """SET CHARACTER SET leaves the connection in the character set of the database; the server stores `?`."""
+    tables = "lost", "kept"
+    live.run(*(f"CREATE TABLE {table} (id INT PRIMARY KEY) CHARACTER SET utf8mb4" for table in tables))
+    live.run(*(f"INSERT INTO {table} VALUES (1)" for table in tables))
+    live.load()
+    live.run(
+        f"ALTER DATABASE {live.database} CHARACTER SET latin1",
+        f"USE {live.database}",
+        "SET CHARACTER SET utf8mb4",
+        "ALTER TABLE lost ADD word VARCHAR(9) DEFAULT 'żółw'",
+        "ALTER TABLE kept ADD `żółw` VARCHAR(9) DEFAULT 'größe'",
+    )
+    assert live.server_rows("lost") == {(1, "?ó?w"): 1}
+    errors = {one.table.partition(".")[2]: one.error for one in live.delta().tables if one.error}
+    assert list(errors) == ["lost"]
+    assert live.differences() == ["lost"]
+    live.load_again("lost")
+    settled(live)
+
+
 @pytest.mark.parametrize("compressed", ["OFF", "ON"])
 def test_tables_that_are_replaced_lose_their_rows(mariadb: LiveSource, compressed: str) -> None:
     mariadb.run(
