@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from loader.model.name_folding import folded_table
 from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
@@ -142,8 +143,8 @@ def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName
     except (SqlglotError, RecursionError):
         return ()
     found = parsed.this if isinstance(parsed, exp.Insert) else parsed
-    names = dict.fromkeys((one.db or database, one.name) for one in found.find_all(exp.Table))
-    return tuple(TableName(*(map(str.lower, name) if folds else name)) for name in names)
+    names = dict.fromkeys(TableName(one.db or database, one.name) for one in found.find_all(exp.Table))
+    return tuple(folded_table(name) if folds else name for name in names)
 
 
 def without_lists(text: str) -> str:
