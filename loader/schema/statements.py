@@ -6,6 +6,7 @@ A statement that cannot be parsed counts as a change of every table: it stops th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,8 +14,8 @@ from loader.model.name_folding import folded_table
 from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
-from loader.schema.lexer import UnreadableError, tokens
-from loader.schema.statement_reader import inner_statement, table_changes, tables_of
+from loader.schema.lexer import Token, UnreadableError, tokens
+from loader.schema.statement_reader import has_query, inner_statement, table_changes, tables_of
 
 
 class Kind(Enum):
@@ -74,7 +75,7 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     if verb in _CHANGES_ROWS:
         return Effect(Kind.ROWS, _written_tables(text, database, folds=folds))
     found = _effect_of_changes(table_changes(text, database, sql_mode, mariadb, folds=folds))
-    if verb == "CREATE" and found.tables and "SELECT" in {token.word for token in cursor.tokens}:
+    if verb == "CREATE" and found.tables and _creates_with_query(cursor.tokens):
         return Effect(Kind.ROWS, found.tables)
     return found
 
@@ -101,6 +102,11 @@ def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tu
         return (Unreadable(None, str(error)),)
     defines_nothing = verb in _HARMLESS | _CHANGES_ROWS | {"ROLLBACK", "LOAD", "XA"}
     return () if defines_nothing else table_changes(text, database, sql_mode, mariadb)
+
+
+def _creates_with_query(found: Sequence[Token]) -> bool:
+    words = [token.word for token in found]
+    return "TABLE" in words and has_query(found[words.index("TABLE") + 1 :])
 
 
 def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:

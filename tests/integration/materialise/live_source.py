@@ -100,7 +100,7 @@ class LiveSource:
     def server_rows(self, table: str) -> Counter[tuple[Any, ...]]:
         """The rows of a table of the server, with its columns sorted by name."""
         names = sorted(str(row[0]) for row in self.run(f"SHOW COLUMNS FROM {table}"))
-        return Counter(self.run(f"SELECT {', '.join(names)} FROM {table}"))
+        return Counter(self.run(f"SELECT {', '.join(f'`{name}`' for name in names)} FROM {table}"))
 
     def differences(self) -> list[str]:
         """The tables of the server whose rows are not those of the warehouse."""

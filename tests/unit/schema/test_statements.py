@@ -147,6 +147,12 @@ ROWS = {
     "CREATE TABLE a SELECT 1 AS x": ["a"],
     "CREATE TABLE a AS SELECT * FROM b": ["a"],
     "CREATE TABLE a (id INT) SELECT * FROM b": ["a"],
+    "CREATE TABLE a TABLE b": ["a"],
+    "CREATE TABLE IF NOT EXISTS a (id INT) ENGINE=InnoDB REPLACE TABLE b": ["a"],
+    "CREATE TABLE a AS ((TABLE b LIMIT 1))": ["a"],
+    "CREATE TABLE a WITH x AS (TABLE b) TABLE x": ["a"],
+    "CREATE TABLE a VALUES ROW(1, 2), ROW(3, 4)": ["a"],
+    "CREATE TABLE a (id INT) PARTITION BY HASH (id) AS VALUES (1), (2)": ["a"],
 }
 
 
