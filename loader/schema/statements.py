@@ -52,6 +52,7 @@ _LISTS = re.compile(rf"(?P<opaque>{_OPAQUE})|(?P<first>{_LITERAL})(?:\s*+,\s*+{_
 _ROWS = re.compile(
     rf"(?P<opaque>{_OPAQUE})|(?P<first>\(\s*{_LITERAL}\s*\))(?:\s*+,\s*+\(\s*{_LITERAL}\s*\))*+", re.DOTALL
 )
+_ANALYZE = re.compile(r"\A(?:\s|/\*(?!M?!).*?\*/)*ANALYZE\s+(?:FORMAT\s*=\s*\w+\s+)?", re.DOTALL | re.IGNORECASE)
 _PARSED_MOST = 16 * 1024
 """Maximum characters for the parser, which needs 30 seconds for a million."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
@@ -62,12 +63,14 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     try:
         cursor = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb)), folds=folds)
         verb = cursor.next.word
-        if verb in _HARMLESS:
-            return _NOTHING
         if verb == "ROLLBACK":
             return Effect(Kind.UNDO)
         if verb == "XA":
             return Effect(Kind.ROWS)
+        if verb == "ANALYZE" and _is_run(cursor):
+            return Effect(Kind.ROWS, _written_tables(_ANALYZE.sub("", text), database, folds=folds))
+        if verb in _HARMLESS:
+            return _NOTHING
         if verb == "LOAD":
             return Effect(Kind.ROWS, _loaded_table(cursor, database))
     except UnreadableError:
@@ -121,6 +124,14 @@ def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
         case (Shadowed(table),):
             return Effect(Kind.SHADOW, (table,))
     return Effect(Kind.BARRIER, tuple(dict.fromkeys(table for change in changes for table in tables_of(change))))
+
+
+def _is_run(cursor: TokenCursor) -> bool:
+    """Return whether ANALYZE is followed by a statement, which MariaDB runs. ANALYZE TABLE changes no rows."""
+    cursor.at += 1
+    if cursor.take("FORMAT", "="):
+        cursor.at += 1
+    return cursor.next.word in _CHANGES_ROWS
 
 
 def _loaded_table(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:

@@ -1,9 +1,10 @@
-"""Tables that a session creates with rows, and logs as a statement: they are missing from the log, so they must be loaded."""
+"""Rows of statements that a session logs instead of the rows."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -43,3 +44,26 @@ def test_tables_whose_rows_are_not_in_the_log_are_not_taken_for_empty(
             live.load_again("b")
             live.delta()
             assert live.differences() == [], query
+
+
+def test_a_statement_that_mariadb_analyzes_while_it_runs(
+    spark: SparkSession, mariadb_server: Any, tmp_path: Path
+) -> None:
+    with live_source(spark, mariadb_server, tmp_path) as live:
+        live.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)" for name in "abcd"))
+        live.run(*(f"INSERT INTO {name} VALUES (1, 1)" for name in "abcd"))
+        live.load()
+        live.run(
+            "SET SESSION binlog_format = STATEMENT",
+            "ANALYZE UPDATE a SET n = 2",
+            "/* x */ analyze format = json DELETE FROM b",
+            "ANALYZE TABLE d",
+        )
+        assert [one.table.partition(".")[2] for one in live.delta().tables if one.error] == ["a", "b"]
+        live.load_again("a", "b")
+        live.run(
+            "SET SESSION binlog_format = STATEMENT",
+            "SET STATEMENT max_statement_time = 9 FOR ANALYZE REPLACE INTO c VALUES (1, 3)",
+        )
+        errors = {one.table.partition(".")[2] for one in live.delta().tables if one.error}
+        assert set(live.differences()) <= errors == set("abcd")
