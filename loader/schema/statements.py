@@ -53,6 +53,7 @@ _ROWS = re.compile(
     rf"(?P<opaque>{_OPAQUE})|(?P<first>\(\s*{_LITERAL}\s*\))(?:\s*+,\s*+\(\s*{_LITERAL}\s*\))*+", re.DOTALL
 )
 _ANALYZE = re.compile(r"\A(?:\s|/\*(?!M?!).*?\*/)*ANALYZE\s+(?:FORMAT\s*=\s*\w+\s+)?", re.DOTALL | re.IGNORECASE)
+_EXECUTED = re.compile(r"/\*M?!")
 _PARSED_MOST = 16 * 1024
 """Maximum characters for the parser, which needs 30 seconds for a million."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
@@ -144,11 +145,13 @@ def _loaded_table(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
 def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
     """Return the tables that a statement may write to; empty if it cannot be parsed, or is too long for the parser.
 
+    The parser ignores executable comments, which may name tables. A statement with one counts as not parsed.
+
     INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all their tables.
     """
     if len(text) > _PARSED_MOST:
         text = without_lists(text)
-    if len(text) > _PARSED_MOST:
+    if len(text) > _PARSED_MOST or _EXECUTED.search(text):
         return ()
     # Imported here: the import takes 0.1 s, and most jobs do not need sqlglot.
     import sqlglot

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.pipeline import find_unloaded, list_tables
-from tests.integration.materialise.live_source import live_source
+from tests.integration.materialise.live_source import LiveSource, live_source
 
 pytestmark = [
     pytest.mark.integration,
@@ -67,3 +67,13 @@ def test_a_statement_that_mariadb_analyzes_while_it_runs(
         )
         errors = {one.table.partition(".")[2] for one in live.delta().tables if one.error}
         assert set(live.differences()) <= errors == set("abcd")
+
+
+def test_a_table_that_is_only_named_in_an_executable_comment(live: LiveSource) -> None:
+    live.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)" for name in "ab"))
+    live.run(*(f"INSERT INTO {name} VALUES (1, 1)" for name in "ab"))
+    live.load()
+    live.run("SET SESSION binlog_format = STATEMENT", "UPDATE a /*!40000 , b */ SET b.n = 2")
+    errors = {one.table.partition(".")[2] for one in live.delta().tables if one.error}
+    assert live.differences() == ["b"]
+    assert "b" in errors

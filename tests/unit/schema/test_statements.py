@@ -149,6 +149,8 @@ ROWS = {
     "CREATE TABLE a (id INT) SELECT * FROM b": ["a"],
     "CREATE TABLE a TABLE b": ["a"],
     "ANALYZE UPDATE a SET x = 1": ["a"],
+    "UPDATE a /*!50000 , b */ SET b.x = 1": [],
+    "UPDATE a /*M! , b */ SET b.x = 1": [],
     "/* x */ analyze format = json DELETE FROM b": ["b"],
     "ANALYZE FORMAT='json' REPLACE INTO a VALUES (1)": [],
     "CREATE TABLE IF NOT EXISTS a (id INT) ENGINE=InnoDB REPLACE TABLE b": ["a"],
