@@ -109,6 +109,8 @@ class _Reader:
             if "TEMPORARY" in before:
                 return self._read_temporary() if verb == "CREATE" else ()
             return {"CREATE": self._read_create, "ALTER": self._read_alter, "DROP": self._read_drop}[verb](before)
+        if cursor.take("SEQUENCE") and "REPLACE" in before:
+            return (Dropped(cursor.table(self.database)),)  # MariaDB replaces a table of that name as well
         return ()
 
     def _skip_to_object(self) -> set[str]:
