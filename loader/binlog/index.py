@@ -40,7 +40,7 @@ class LogIndex:
     Attributes:
         rows: int64 (row events, 8), fields walk.R_*.
         transactions: int64 (transactions, 6), fields walk.T_*.
-        statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
+        statements: int64 (statements, 5), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: int64 (257): number of events by type, and at 256 their bytes; only of events in the counted bytes.
         bodies: statements that were compressed, as whole events.
         long: numbers of the transactions with more than LONG row events. Their row events are not in `rows`: walk them

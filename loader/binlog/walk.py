@@ -129,16 +129,17 @@ has a row event of a marker table."""
 DONE, ROLLED_BACK, PREPARED, CUT_OFF = range(4)
 """Outcomes. PREPARED: the first phase of an XA transaction ended; a later XA COMMIT or XA ROLLBACK decides.
 CUT_OFF: the log is damaged before the transaction's end; the kernel never writes it."""
-S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
+S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY, S_BEGUN = range(5)
 """Fields of a statement that is not transaction control, or of the XA_PREPARE event of a prepared transaction.
 
 S_OFFSET: offset in the file of its event, or of the outer event that holds it.
 S_SIZE: bytes without checksum.
 S_TRANSACTION: number of its transaction.
 S_BODY: index in LogIndex.bodies if it was compressed; else -1.
+S_BEGUN: 1 behind the BEGIN of its transaction.
 """
 
-WIDTHS = (8, 6, 4)
+WIDTHS = (8, 6, 5)
 
 UNCAPTURED, MARKER, UNSTAGED = -1, -2, -3
 """Values of R_TABLE instead of a program: the table is not captured; the table marks transactions to skip; the row
@@ -288,6 +289,7 @@ def _note(at: int, end: int, offset: int, state: Ints, statements: Ints) -> None
     row[S_SIZE] = end - at
     row[S_TRANSACTION] = state[TRANSACTIONS]
     row[S_BODY] = -1
+    row[S_BEGUN] = state[BEGIN]
     state[STATEMENTS] += 1
 
 

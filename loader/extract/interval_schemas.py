@@ -15,6 +15,7 @@ from functools import cached_property
 from loader.binlog.events.statement import LogStatement
 from loader.extract.ddl.barriers import sort_statements
 from loader.extract.range_result import RangeResult
+from loader.model.name_folding import folded_table
 from loader.model.table import Column, SchemaVersion, TableName, TableSchema, Versions, logged_as
 from loader.schema.changes import SchemaDropped, TableChange, Unreadable
 from loader.schema.history import KnownTable, SchemaHistory
@@ -227,7 +228,7 @@ def _concerns(change: TableChange, name: TableName, folds: bool) -> bool:
 
 
 def _folded(name: TableName, folds: bool) -> TableName:
-    return TableName(name.schema.lower(), name.table.lower()) if folds else name
+    return folded_table(name) if folds else name
 
 
 def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:

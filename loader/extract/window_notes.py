@@ -14,6 +14,7 @@ from loader.binlog.events.xa import read_decision, read_prepare
 from loader.binlog.index import error_place
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.skipped_transactions import KEPT, READ_BEFORE
+from loader.extract.literals import converted_text
 from loader.extract.log_ranges import LogRange
 from loader.extract.windows import Window, tables_in_transaction
 from loader.extract.xa_events import Decided, Prepared, XaEvent
@@ -74,7 +75,7 @@ class Notes:
             seqno = seqnos.get(int(window.index.transactions[number, w.T_START]))
             if seqno and event[4] != XA_PREPARE:
                 with error_place(self.log.name, offset):
-                    yield self._note(window, number, offset, event, seqno)
+                    yield self._note(window, statement, event, seqno)
 
     def _prepared(self, window: Window, number: int, event: bytes, skipped: bool) -> Prepared:
         start, end = (int(field) for field in window.index.transactions[number, [w.T_START, w.T_END]])
@@ -93,19 +94,18 @@ class Notes:
         end, committed = (int(field) for field in window.index.transactions[number, [w.T_END, w.T_COMMITTED]])
         if decision := read_decision(read_query(event[4], event[HEADER:]).text):
             return Decided(decision.xid, self.log.name, end, decision.commit, end + self.unit, committed)
-        return self._note(window, number, int(statement[w.S_OFFSET]), event, end + self.unit, skipped)
+        return self._note(window, statement, event, end + self.unit, skipped)
 
-    def _note(
-        self, window: Window, number: int, offset: int, event: bytes, seqno: int, skipped: bool = False
-    ) -> LogStatement:
-        query = read_query(event[4], event[HEADER:])
+    def _note(self, window: Window, statement: w.Ints, event: bytes, seqno: int, skipped: bool = False) -> LogStatement:
+        query = read_query(event[4], event[HEADER:], begun=bool(statement[w.S_BEGUN]))
+        number = int(statement[w.S_TRANSACTION])
         beside = _has_rows(window, number)
         undone = beside and query.text.lstrip()[: len(ROLLED_BACK)].upper() == ROLLED_BACK
         return LogStatement(
             seqno,
-            f"{self.log.name}:{offset}",
+            f"{self.log.name}:{statement[w.S_OFFSET]}",
             query.database,
-            query.text,
+            converted_text(query, mariadb=self.log.form.mariadb),
             query.sql_mode,
             self.log.form.mariadb,
             beside,

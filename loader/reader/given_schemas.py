@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loader.errors import UsageError
+from loader.model.name_folding import folded_table
 from loader.model.table import TableName, TableSchema
 from loader.reader.known_schemas import Known
 from loader.reader.locations.uri import server_of
@@ -53,7 +54,7 @@ def _of_server(place: str) -> Known:
         found = read_tables(connection, lambda _: True)
 
     def known(name: TableName) -> TableSchema | None:
-        folded = TableName(name.schema.lower(), name.table.lower()) if found.folds else name
+        folded = folded_table(name) if found.folds else name
         table = found.tables.get(folded)
         return replace(table.schema, name=name) if table and table.schema else None
 

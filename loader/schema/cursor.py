@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loader.model.name_folding import folded_name
 from loader.model.table import TableName
 from loader.schema.lexer import UNKNOWN, Token, UnreadableError
 
@@ -78,7 +79,7 @@ class TokenCursor:
         return self._folded(self.name())
 
     def _folded(self, name: str) -> str:
-        return name.lower() if self.folds else name
+        return folded_name(name) if self.folds else name
 
     def names(self) -> tuple[str, ...]:
         """Read the column names in a list of key parts such as `(a, b(10) DESC)`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from loader.model.name_folding import folded_name, folded_table
 from loader.model.table import TEXTS, Column, SchemaVersion, TableName, TableSchema
 from loader.schema.alteration import (
     GENERATED_KEY,
@@ -226,10 +227,10 @@ class SchemaHistory:
         return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset, why)
 
     def _fold_schema(self, name: str) -> str:
-        return name.lower() if self.folds else name
+        return folded_name(name) if self.folds else name
 
     def _fold_table(self, name: TableName) -> TableName:
-        return TableName(name.schema.lower(), name.table.lower()) if self.folds else name
+        return folded_table(name) if self.folds else name
 
 
 def _is_doubtful(one: AlteredColumn) -> bool:

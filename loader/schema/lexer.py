@@ -7,6 +7,7 @@ executable comments for other versions. So the server executed all executable co
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 ANSI_QUOTES = 1 << 2
@@ -74,6 +75,16 @@ def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
     if depth:
         raise UnreadableError("a comment is not closed")
     return found
+
+
+def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str], bool]) -> str:
+    """Return the statement with UNKNOWN for each character of its strings that does not fit."""
+    pattern, found, at = _pattern(sql_mode, mariadb), list[str](), 0
+    while match := pattern.match(text, at):
+        raw = match[0]
+        found.append("".join(c if fits(c) else UNKNOWN for c in raw) if match.lastgroup == "string" else raw)
+        at = match.end()
+    return "".join(found) + text[at:]
 
 
 def _pattern(sql_mode: int, mariadb: bool) -> re.Pattern[str]:

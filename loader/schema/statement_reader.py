@@ -109,6 +109,8 @@ class _Reader:
             if "TEMPORARY" in before:
                 return self._read_temporary() if verb == "CREATE" else ()
             return {"CREATE": self._read_create, "ALTER": self._read_alter, "DROP": self._read_drop}[verb](before)
+        if cursor.take("SEQUENCE") and "REPLACE" in before:
+            return (Dropped(cursor.table(self.database)),)  # MariaDB replaces a table of that name as well
         return ()
 
     def _skip_to_object(self) -> set[str]:
@@ -162,7 +164,8 @@ class _Reader:
             found = tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table).elements())
         except UnreadableError:
             return None
-        return None if {"SELECT", "AS"} & {token.word for token in cursor.rest()} else found
+        rest = cursor.rest()
+        return None if has_query(rest) or "AS" in {token.word for token in rest} else found
 
     def _read_alter(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
@@ -224,6 +227,20 @@ class _Reader:
             self.cursor.pop("number")
         else:
             self.cursor.take("NOWAIT")
+
+
+def has_query(found: Sequence[Token]) -> bool:
+    """Return whether a CREATE TABLE has a query: SELECT, TABLE or VALUES, with or without parentheses.
+
+    `found`: the tokens behind TABLE. The VALUES of a partition are behind its name.
+    """
+    depth, before = 0, ""
+    for word in (token.word for token in found):
+        if word == "SELECT" or (word in {"TABLE", "VALUES"} and (not depth or before == "(")):
+            return True
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        before = word
+    return False
 
 
 def _has_cascades(found: Sequence[Token]) -> bool:

@@ -6,14 +6,16 @@ A statement that cannot be parsed counts as a change of every table: it stops th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from loader.model.name_folding import folded_table
 from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
-from loader.schema.lexer import UnreadableError, tokens
-from loader.schema.statement_reader import inner_statement, table_changes, tables_of
+from loader.schema.lexer import Token, UnreadableError, tokens
+from loader.schema.statement_reader import has_query, inner_statement, table_changes, tables_of
 
 
 class Kind(Enum):
@@ -50,6 +52,8 @@ _LISTS = re.compile(rf"(?P<opaque>{_OPAQUE})|(?P<first>{_LITERAL})(?:\s*+,\s*+{_
 _ROWS = re.compile(
     rf"(?P<opaque>{_OPAQUE})|(?P<first>\(\s*{_LITERAL}\s*\))(?:\s*+,\s*+\(\s*{_LITERAL}\s*\))*+", re.DOTALL
 )
+_ANALYZE = re.compile(r"\A(?:\s|/\*(?!M?!).*?\*/)*ANALYZE\s+(?:FORMAT\s*=\s*\w+\s+)?", re.DOTALL | re.IGNORECASE)
+_EXECUTED = re.compile(r"/\*M?!")
 _PARSED_MOST = 16 * 1024
 """Maximum characters for the parser, which needs 30 seconds for a million."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
@@ -60,12 +64,14 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     try:
         cursor = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb)), folds=folds)
         verb = cursor.next.word
-        if verb in _HARMLESS:
-            return _NOTHING
         if verb == "ROLLBACK":
             return Effect(Kind.UNDO)
         if verb == "XA":
             return Effect(Kind.ROWS)
+        if verb == "ANALYZE" and _is_run(cursor):
+            return Effect(Kind.ROWS, _written_tables(_ANALYZE.sub("", text), database, folds=folds))
+        if verb in _HARMLESS:
+            return _NOTHING
         if verb == "LOAD":
             return Effect(Kind.ROWS, _loaded_table(cursor, database))
     except UnreadableError:
@@ -73,7 +79,7 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     if verb in _CHANGES_ROWS:
         return Effect(Kind.ROWS, _written_tables(text, database, folds=folds))
     found = _effect_of_changes(table_changes(text, database, sql_mode, mariadb, folds=folds))
-    if verb == "CREATE" and found.tables and "SELECT" in {token.word for token in cursor.tokens}:
+    if verb == "CREATE" and found.tables and _creates_with_query(cursor.tokens):
         return Effect(Kind.ROWS, found.tables)
     return found
 
@@ -102,6 +108,11 @@ def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tu
     return () if defines_nothing else table_changes(text, database, sql_mode, mariadb)
 
 
+def _creates_with_query(found: Sequence[Token]) -> bool:
+    words = [token.word for token in found]
+    return "TABLE" in words and has_query(found[words.index("TABLE") + 1 :])
+
+
 def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
     """Return the effect of changes of whole tables."""
     match changes:
@@ -116,6 +127,14 @@ def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
     return Effect(Kind.BARRIER, tuple(dict.fromkeys(table for change in changes for table in tables_of(change))))
 
 
+def _is_run(cursor: TokenCursor) -> bool:
+    """Return whether ANALYZE is followed by a statement, which MariaDB runs. ANALYZE TABLE changes no rows."""
+    cursor.at += 1
+    if cursor.take("FORMAT", "="):
+        cursor.at += 1
+    return cursor.next.word in _CHANGES_ROWS
+
+
 def _loaded_table(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
     """Return the table of LOAD DATA ... INTO TABLE."""
     while not (cursor.take("INTO", "TABLE") or cursor.next.kind == "end"):
@@ -126,11 +145,13 @@ def _loaded_table(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
 def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
     """Return the tables that a statement may write to; empty if it cannot be parsed, or is too long for the parser.
 
+    The parser ignores executable comments, which may name tables. A statement with one counts as not parsed.
+
     INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all their tables.
     """
     if len(text) > _PARSED_MOST:
         text = without_lists(text)
-    if len(text) > _PARSED_MOST:
+    if len(text) > _PARSED_MOST or _EXECUTED.search(text):
         return ()
     # Imported here: the import takes 0.1 s, and most jobs do not need sqlglot.
     import sqlglot
@@ -142,8 +163,8 @@ def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName
     except (SqlglotError, RecursionError):
         return ()
     found = parsed.this if isinstance(parsed, exp.Insert) else parsed
-    names = dict.fromkeys((one.db or database, one.name) for one in found.find_all(exp.Table))
-    return tuple(TableName(*(map(str.lower, name) if folds else name)) for name in names)
+    names = dict.fromkeys(TableName(one.db or database, one.name) for one in found.find_all(exp.Table))
+    return tuple(folded_table(name) if folds else name for name in names)
 
 
 def without_lists(text: str) -> str:

@@ -105,6 +105,22 @@ def decode_text(charset: str, raw: bytes) -> str:
     return text
 
 
+def is_encodable(charset: str, character: str) -> bool:
+    """Return whether a character set has a character. An unknown character set counts as ASCII."""
+    if character.isascii() or charset in {"utf8mb4", "utf16", "utf16le", "utf32"}:
+        return True
+    if charset in {"utf8mb3", "ucs2"}:
+        return character <= "\uffff"
+    return character in _repertoire(charset) or (charset in FOUR and character > "\uffff")
+
+
+@cache
+def _repertoire(charset: str) -> frozenset[str]:
+    if charset == "latin1":
+        return frozenset(decode_text("latin1", bytes(range(256))))
+    return frozenset(_characters(charset).values()) if charset in {*SINGLE, *WITH_PAIRS} else frozenset()
+
+
 def _character(charset: str, raw: bytes, at: int) -> tuple[int, str]:
     """Return the number of bytes of the character at `at`, and the character."""
     known = _characters(charset)

@@ -25,7 +25,7 @@ _DEFINES = re.compile(
 _NO_CALLS = frozenset({
     "ALL", "AND", "ANY", "AS", "BETWEEN", "BINARY", "BY", "CASE", "DATETIME", "DECIMAL", "DISTINCT", "DIV",
     "ELSE", "EXISTS", "FROM", "HAVING", "IN", "INTERVAL", "INTO", "IS", "JOIN", "KEY", "LIKE", "LIMIT", "MOD",
-    "NOT", "ON", "OR", "OVER", "PARTITION", "SELECT", "SET", "SIGNED", "SOME", "THEN", "UNION", "UNSIGNED",
+    "NOT", "ON", "OR", "OVER", "PARTITION", "ROW", "SELECT", "SET", "SIGNED", "SOME", "THEN", "UNION", "UNSIGNED",
     "UPDATE", "USING", "VALUE", "VALUES", "VARCHAR", "WHEN", "WHERE", "WITH", "XOR",
 })  # fmt: skip
 """Keywords that can precede a parenthesis without being function names."""

@@ -100,7 +100,7 @@ class LiveSource:
     def server_rows(self, table: str) -> Counter[tuple[Any, ...]]:
         """The rows of a table of the server, with its columns sorted by name."""
         names = sorted(str(row[0]) for row in self.run(f"SHOW COLUMNS FROM {table}"))
-        return Counter(self.run(f"SELECT {', '.join(names)} FROM {table}"))
+        return Counter(self.run(f"SELECT {', '.join(f'`{name}`' for name in names)} FROM {table}"))
 
     def differences(self) -> list[str]:
         """The tables of the server whose rows are not those of the warehouse."""
@@ -124,7 +124,7 @@ def live_source(spark: SparkSession, server: Server, folder: Path) -> Iterator[L
     connection = pymysql.connect(host=server.host, port=server.port, user=server.user, autocommit=True)
     with connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {database} CHARACTER SET utf8mb4")
-        try:
-            yield source
-        finally:
-            cursor.execute(f"DROP DATABASE {database}")
+    try:
+        yield source
+    finally:
+        source.run(f"DROP DATABASE {database}")

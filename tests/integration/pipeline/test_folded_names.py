@@ -73,3 +73,17 @@ def test_statements_are_about_the_tables_that_the_rows_name(folding: Server, met
     assert {name for name, _ in shop.staged(manifest)} == {"nameless.fresh"}
     named = {name for barrier in manifest.barriers for name in barrier.tables}
     assert named == {f"nameless.{table}" for table in events}
+
+
+def test_names_are_folded_as_the_server_folds_them(folding: Server, tmp_path: Path) -> None:
+    """Greek has two small letters for one capital, and Turkish has a dotted one."""
+    shop = begun(folding, "FULL", tmp_path)
+    shop.run(
+        "USE nameless\nCREATE TABLE ΠΕΛΑΤΗΣ (id INT PRIMARY KEY)\nCREATE TABLE `İL` (id INT PRIMARY KEY)\n"
+        "CREATE TABLE `ẞÄΩ` (id INT PRIMARY KEY)\nINSERT INTO ΠΕΛΑΤΗΣ VALUES (1)\nINSERT INTO `İL` VALUES (1)\n"
+        "INSERT INTO `ẞÄΩ` VALUES (1)\nTRUNCATE TABLE ΠΕΛΑΤΗΣ\nTRUNCATE TABLE `İL`\nTRUNCATE TABLE `ẞÄΩ`"
+    )
+    manifest = shop.delta()
+    staged = {name for name, _ in shop.staged(manifest)}
+    assert staged == {"nameless.πελατησ", "nameless.il", "nameless.ẞäω"}
+    assert {name for barrier in manifest.barriers for name in barrier.tables} == staged

@@ -71,7 +71,13 @@ BARRIERS = {
     "CREATE TABLE `a` (\n  `x` int NOT NULL DEFAULT '0'\n) START TRANSACTION": ("CREATE ... SELECT of MySQL 8", {"a"}),
     "CREATE TABLE a (id INT COMMENT 'select')": ("no SELECT", {"a"}),
     "CREATE TABLE a (`select` INT)": ("no SELECT", {"a"}),
+    "CREATE TABLE a (x INT) PARTITION BY RANGE (x) (PARTITION p VALUES LESS THAN (9), PARTITION q VALUES IN (1))": (
+        "values of partitions",
+        {"a"},
+    ),
+    "CREATE TABLE a (`table` INT, `values` INT) TABLESPACE x": ("names of columns", {"a"}),
     "CREATE TABLE a (x INT COMMENT '/*!50000 DROP TABLE b */')": ("no comment but a string", {"a"}),
+    "CREATE OR REPLACE SEQUENCE a START WITH 5": ("MariaDB also replaces a table", {"a"}),
     "CREATE UNIQUE INDEX i ON a (x)": ("it can be the key of a table without primary key", {"a"}),
     "DROP INDEX i ON a": ("the same", {"a"}),
     "set statement max_statement_time=5 for truncate table a": (

@@ -147,6 +147,17 @@ ROWS = {
     "CREATE TABLE a SELECT 1 AS x": ["a"],
     "CREATE TABLE a AS SELECT * FROM b": ["a"],
     "CREATE TABLE a (id INT) SELECT * FROM b": ["a"],
+    "CREATE TABLE a TABLE b": ["a"],
+    "ANALYZE UPDATE a SET x = 1": ["a"],
+    "UPDATE a /*!50000 , b */ SET b.x = 1": [],
+    "UPDATE a /*M! , b */ SET b.x = 1": [],
+    "/* x */ analyze format = json DELETE FROM b": ["b"],
+    "ANALYZE FORMAT='json' REPLACE INTO a VALUES (1)": [],
+    "CREATE TABLE IF NOT EXISTS a (id INT) ENGINE=InnoDB REPLACE TABLE b": ["a"],
+    "CREATE TABLE a AS ((TABLE b LIMIT 1))": ["a"],
+    "CREATE TABLE a WITH x AS (TABLE b) TABLE x": ["a"],
+    "CREATE TABLE a VALUES ROW(1, 2), ROW(3, 4)": ["a"],
+    "CREATE TABLE a (id INT) PARTITION BY HASH (id) AS VALUES (1), (2)": ["a"],
 }
 
 
