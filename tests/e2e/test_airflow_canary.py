@@ -89,15 +89,27 @@ def connection(empty: Loaded, password: str) -> dict[str, Any]:
 def test_the_password_is_nowhere(airflow: Airflow, empty: Loaded, seen: tuple[Arguments, StatsdReceiver]) -> None:
     answers = [form_of_connection(airflow, empty, password) for password in SECRETS]
     assert [answer["status"] for answer in answers] == [True, False]
-    for dag in (DAG, "shop.delta", "shop.check", "shop.repair"):
+    for dag in (DAG, *(f"shop.{use}" for use in ("delta", "check", "repair", "replay", "maintain"))):
         airflow.unpause(dag)
     empty.execute(*changes(1))
     runs = [finished(airflow, DAG, "success")]
     empty.execute(*changes(2))
     runs += [finished(airflow, "shop.delta", "success"), finished(airflow, "shop.check", "success", verify=True)]
+    orders = {"tables": ["shop.orders"]}
+    runs += [
+        finished(airflow, "shop.repair", "success", **form)
+        for form in (
+            {"action": "pause", "reason": "a test", **orders},
+            {"action": "resume", **orders},
+            {"action": "load_again", **orders},
+        )
+    ]
+    runs += [finished(airflow, "shop.replay", "success", **{"from": "begin", **orders})]
+    runs += [finished(airflow, "shop.maintain", "success")]
 
     change_password(airflow, empty, WRONG)
     runs += [finished(airflow, "shop.delta", "failed"), finished(airflow, DAG, "failed")]
+    runs += [finished(airflow, "shop.repair", "failed", action="load_again", **orders)]
     pages = [airflow.page(f"/binlog-loader/{place}") for place in PLACES]
     change_password(airflow, empty, CANARY)
     pages += [airflow.page(f"/binlog-loader/{place}") for place in PLACES]

@@ -6,14 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+import urllib.error
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.airflow_processes import drivers, kill_driver, kill_worker
-from tests.e2e.airflow_server import DELTA, until
+from tests.e2e.airflow_server import DELTA, Airflow, until
 from tests.e2e.airflow_site import CRM_DELTA, Site, remount, states, two_sources
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
@@ -76,6 +78,34 @@ def test_a_wrong_form(site: Site) -> None:
     site.failed("plan_interval", "the run's conf has unknown keys: lognmu", at_once=True, lognmu=5)
     site.failed("plan_interval", "'yesterday?' is not a place in a log", at_once=True, until="yesterday?")
     site.runs()
+
+
+def test_a_wrong_configuration(site: Site) -> None:
+    """Airflow lists one import error, which names the wrong key. No run is lost, and the right key heals."""
+    site.shop.execute(*changes(12))
+    text = site.shop.config.read_text(encoding="utf-8")
+    site.shop.config.write_text(text.replace("[sources.crm]", "[sources.crm]\npasswrod = 1"), encoding="utf-8")
+    try:
+        (error,) = _import_errors(site.airflow, 1)
+        assert "sources.crm.passwrod" in error["stack_trace"]
+        assert site.airflow.get(DELTA)["has_import_errors"]
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            site.airflow.trigger(DELTA)
+    finally:
+        site.shop.config.write_text(text, encoding="utf-8")
+    _import_errors(site.airflow, 0)
+    site.runs()
+
+
+def _import_errors(airflow: Airflow, count: int) -> list[dict[str, Any]]:
+    """Let Airflow parse the DAG file again, and return its import errors once there are so many."""
+    airflow.request("PUT", f"/api/v2/parseDagFile/{airflow.get(DELTA)['file_token']}")
+
+    def found() -> list[list[dict[str, Any]]]:
+        errors = airflow.request("GET", "/api/v2/importErrors")["import_errors"]
+        return [errors] if len(errors) == count else []
+
+    return until("the import errors", found)[0]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
