@@ -38,6 +38,7 @@ ERROR_MARK = "loader-error:"
 """What precedes a LoaderError as JSON in the text of an exception."""
 HISTORY = "Spark's history of this application: "
 """What precedes the address of the application's page on the history server, in a line of the log."""
+STARTED = "Spark has started"
 _LOG = logging.getLogger(__name__)
 _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError, 4: DataError}
 
@@ -95,6 +96,7 @@ def _start(create: Callable[[], SparkSession]) -> SparkSession:
         if refused := hdfs_refusal(error):
             raise refused from error
         raise
+    _LOG.info(STARTED)
     if page := _history_page(spark):
         _LOG.info("%s%s", HISTORY, page)
     return spark

@@ -208,13 +208,11 @@ class Airflow:
         )
         assert cleared["total_entries"] >= 1
 
-    def marks(self, dag: str, run: str, task: str) -> tuple[float, float]:
-        """When the work of a task began and ended, in seconds since 1970."""
+    def first_times(self, dag: str, run: str, task: str, *beginnings: str) -> list[float | None]:
+        """When the log of a task first had a line with each of these beginnings, in seconds since 1970."""
         entries = self._entries(dag, run, task)
-        events = [str(entry["event"]) for entry in entries]
-        places = events.index("::endgroup::"), events.index("::group::Post Execute")
-        begun, ended = (datetime.fromisoformat(entries[place]["timestamp"]).timestamp() for place in places)
-        return begun, ended
+        found = (next((one for one in entries if str(one["event"]).startswith(text)), None) for text in beginnings)
+        return [datetime.fromisoformat(one["timestamp"]).timestamp() if one else None for one in found]
 
     def log(self, dag: str, run: str, task: str, attempt: int | None = None) -> list[str]:
         """The lines of the log of a task's last try, or of another one, without what Airflow logs around its work."""
