@@ -214,7 +214,7 @@ def test_a_commit_of_maintenance_does_not_hide_the_applied_position(ready: Lake)
     assert ready.metadata(NUMBERED).head != first.snapshot
     assert ready.one(ready.merged()) == first.model_copy(
         update={
-            "status": "already", "inserts": 0, "updates": 0, "deletes": 0, "rows_deleted": 0,
+            "status": "already", "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0, "rows_deleted": 0,
             "rows_inserted": 0, "seconds": 0.0,
         }
     )  # fmt: skip
