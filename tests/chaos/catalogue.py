@@ -16,10 +16,10 @@ class Catalogue:
         self.rng, self.session, self.kind = rng, session, kind
         found = session.tables()
         self.names = [one for one in found if one not in MODES]
-        self._kept = [one for one in found if MODES.get(one) == "soft_delete"]
+        self._kept = [one for one in found if one in MODES]
 
     def some(self, count: int, *, kept: bool = False) -> list[Table]:
-        """Return `count` different tables, or an empty list if there are fewer. `kept`: also those with soft_delete."""
+        """Return `count` different tables, or an empty list if there are fewer. `kept`: also those that keep more."""
         names = self.names + self._kept * kept
         chosen = self.rng.sample(names, count) if len(names) >= count else []
         return [Table(self.session, one) for one in chosen]

@@ -1,0 +1,74 @@
+"""Where in its log the server emptied the table with a history, by the statement that shows the log's events.
+
+A history has no row of a TRUNCATE, a DROP or a CREATE. So which of its changes come after one is known from the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.chaos.modes import HISTORY
+from tests.chaos.source import Session
+
+_STATEMENT = re.compile(
+    rf"(TRUNCATE\s+(TABLE\s+)?|DROP\s+TABLE\s+(IF\s+EXISTS\s+)?|CREATE\s+(OR\s+REPLACE\s+)?TABLE\s+)`?{HISTORY}\b",
+    re.IGNORECASE,
+)
+_FILE = 10**12
+"""What a file of the log adds to a seqno: see docs/glossary.md."""
+
+
+class Place(NamedTuple):
+    """The end of an event in the log."""
+
+    file: str
+    end: int
+
+
+def empties(sql: str) -> bool:
+    """Whether a statement leaves the table with a history without rows."""
+    return bool(_STATEMENT.search(sql))
+
+
+class Emptied:
+    """Reads the log of the server that the reader is connected to."""
+
+    def __init__(self, reader: Session) -> None:
+        self._reader = reader
+        self._begin = self._read = Place("", 0)
+        self._found = set[Place]()
+        self._seqno = 0
+
+    def restart(self) -> None:
+        """Begin with the end of the log: another server has taken over."""
+        files = self._reader.rows("SHOW BINARY LOGS")
+        self._begin = self._read = Place(*files[-1][:2]) if files else Place("", 0)
+        self._found.clear()
+
+    def read(self) -> None:
+        """Note what the log has by now. Its files may be purged then."""
+        for file in (str(one[0]) for one in self._reader.rows("SHOW BINARY LOGS")):
+            if file < self._read.file:
+                continue
+            for _, _, _, _, end, info in self._reader.rows(f"SHOW BINLOG EVENTS IN '{file}'"):
+                self._read = Place(file, end)
+                if self._read > self._begin and empties(info):
+                    self._found.add(self._read)
+
+    def newest(self, stops: Sequence[tuple[str, int]]) -> int:
+        """Return the seqno of the newest statement that emptied the table, 0 if there is none.
+
+        `stops`: positions in the log of this server, with their seqnos.
+        """
+        self.read()
+        if stops and self._found:
+            position, seqno = stops[-1]
+            shift = seqno // _FILE - _number(position.partition(":")[0])
+            self._seqno = max(self._seqno, *((_number(file) + shift) * _FILE + end for file, end in self._found))
+        return self._seqno
+
+
+def _number(file: str) -> int:
+    return int(file.rpartition(".")[2])
