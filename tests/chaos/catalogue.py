@@ -24,6 +24,10 @@ class Catalogue:
         chosen = self.rng.sample(names, count) if len(names) >= count else []
         return [Table(self.session, one) for one in chosen]
 
+    def keeping(self) -> list[Table]:
+        """Return one of the tables that keep more, or an empty list if there is none."""
+        return [Table(self.session, self.rng.choice(self._kept))] if self._kept else []
+
     def changes(self, *names: str) -> list[str]:
         """Return some changes of rows in tables by the names and columns that they have now."""
         found = [Table(self.session, one) for one in names]

@@ -20,6 +20,7 @@ _Group = tuple[int, str, Callable[[Catalogue], None]]
 _GROUPS: list[_Group] = [
     (6, "renames", renames.swap),
     (2, "renames", renames.rename),
+    (1, "renames", renames.rename_kept),
     (3, "rebuilds", renames.gh_ost),
     (3, "rebuilds", renames.pt_osc),
     (8, "alters", alters.change_columns),
