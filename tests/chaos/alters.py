@@ -65,6 +65,23 @@ def change_key(catalogue: Catalogue) -> None:
             catalogue.do(*catalogue.changes(table.name))
 
 
+def extend_key(catalogue: Catalogue) -> None:
+    """Add a column to the key of a table that keeps more. A comment tells the comparison the key before."""
+    for table in catalogue.keeping() if catalogue.alone else []:
+        names = [one.quoted for one in table.key]
+        extra = [
+            one.quoted
+            for one in table.others
+            if one.type in {"int", "date", "varchar"} and not one.nullable and "`" not in one.name
+        ]
+        catalogue.do(
+            *catalogue.changes(table.name),
+            f"ALTER TABLE {table.quoted} DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join((names + extra[:1])[::-1])})"
+            f" /* was {', '.join(names)} */",
+        )
+        catalogue.do(*catalogue.changes(table.name))
+
+
 def alter_otherwise(catalogue: Catalogue) -> None:
     """Add a column with a default in a session of another character set, sql_mode or time zone."""
     rng = catalogue.rng

@@ -12,7 +12,8 @@ from tests.chaos.workload import Table, change
 class Catalogue:
     """What a writer of DDL may use: its session, its dice, and the tables that there are."""
 
-    def __init__(self, rng: Random, session: Session, kind: str) -> None:
+    def __init__(self, rng: Random, session: Session, kind: str, *, alone: bool = False) -> None:
+        self.alone = alone  # no other writer changes tables
         self.rng, self.session, self.kind = rng, session, kind
         found = session.tables()
         self.names = [one for one in found if one not in MODES]

@@ -21,6 +21,7 @@ from pymysql import converters
 
 from infra.servers import Server
 from tests.chaos.command import Command
+from tests.chaos.emptied import Begun
 from tests.chaos.modes import live_rows, mode_of, own_columns, wrongly_deleted
 from tests.chaos.replayed import Beginning, Change, replayed
 from tests.chaos.source import Session
@@ -43,17 +44,17 @@ class Difference:
         return f"{self.table}: {self.missing} rows only on the server, {self.extra} only in the warehouse: {self.what}"
 
 
-def differences(server: Server, session: Session, command: Command, emptied: int = 0) -> list[Difference]:
+def differences(server: Server, session: Session, command: Command, begun: Begun) -> list[Difference]:
     """Compare every captured table that the server has, whole. The server must be quiet.
 
-    `emptied`: the seqno of the newest statement that left the table with a history without rows.
+    `begun`: what the log says about the table with a history.
     """
     captured = (one for one in session.tables() if one not in command.excluded)
-    found = (_compare(server, session, command, one, emptied) for one in captured)
+    found = (_compare(server, session, command, one, begun) for one in captured)
     return [one for one in found if one]
 
 
-def _compare(server: Server, session: Session, command: Command, table: str, emptied: int) -> Difference | None:
+def _compare(server: Server, session: Session, command: Command, table: str, begun: Begun) -> Difference | None:
     columns = session.columns(table) or session.columns(table)  # nothing if the connection was lost in between
     theirs = Counter(server_rows(server, session.database, table, columns))
     metadata = location(command, session.database, table)
@@ -61,7 +62,7 @@ def _compare(server: Server, session: Session, command: Command, table: str, emp
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
     static = StaticTable.from_metadata(str(metadata))
     arrow = static.scan().to_arrow()
-    mode, beginning = mode_of(table), _beginning(static, emptied)
+    mode, beginning = mode_of(table), _beginning(static, begun.emptied)
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
     if sorted(names) != sorted(one.name for one in columns):
         # A table without a row since it was made or altered has its new columns with its next row.
@@ -76,7 +77,10 @@ def _compare(server: Server, session: Session, command: Command, table: str, emp
             return Difference(table, f"marked as deleted: {sorted(map(repr, found))[:3]}", len(found))
         rows = live_rows(rows, deleted)
     elif mode == "history":
-        rows, wrong = replayed(_changes(arrow, rows), key, beginning)
+        earlier = [
+            (seqno, [place for place, one in enumerate(columns) if one.name in old]) for seqno, old in begun.keys
+        ]
+        rows, wrong = replayed(_changes(arrow, rows), key, beginning, earlier)
         if wrong:
             return Difference(table, "\n    ".join(["", *wrong[:5]]), len(wrong))
     ours = Counter(rows)

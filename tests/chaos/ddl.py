@@ -25,6 +25,7 @@ _GROUPS: list[_Group] = [
     (3, "rebuilds", renames.pt_osc),
     (8, "alters", alters.change_columns),
     (2, "keys", alters.change_key),
+    (1, "keys", alters.extend_key),
     (2, "truncates", lifetimes.truncate),
     (2, "drops", lifetimes.drop_and_create),
     (3, "creates", lifetimes.create),

@@ -1,7 +1,7 @@
 """Tables that keep more than the rows of now, and what of them must be equal to the server.
 
-Statements that change keys leave both alone: the changes of a history are done again by one key. Their modes go by their
-names, so they take no rows of other tables. `replayed` compares the history.
+Their modes go by their names, so they take no rows of other tables. Their keys only get more columns: the changes of a
+history are done again by the key of their time. `replayed` compares the history.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class QuietPoint:
             self.judge(ended)
             if ended.code == 0 and self._complete(ended):
                 self._note(ended)
-                emptied = self.emptied.newest(self.stops)
-                if found := differences(self._reader.server, self._reader, self._command, emptied):
+                begun = self.emptied.newest(self.stops)
+                if found := differences(self._reader.server, self._reader, self._command, begun):
                     text = "\n  ".join(map(str, found))
                     raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
                 return attempt + 1

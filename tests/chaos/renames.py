@@ -46,7 +46,7 @@ def rename_kept(catalogue: Catalogue) -> None:
         shape = rng.choice(["back", "rebuilt", "replaced", "made"])
         if shape in {"rebuilt", "replaced"}:
             ghost = f"_{table.name}_gho"
-            catalogue.do(f"CREATE TABLE {quoted(ghost)} LIKE {name}")
+            catalogue.do(f"DROP TABLE IF EXISTS {quoted(ghost)}", f"CREATE TABLE {quoted(ghost)} LIKE {name}")
             copied = _shared(catalogue, table.name, ghost)
             catalogue.do(
                 *[f"INSERT INTO {quoted(ghost)} ({copied}) SELECT {copied} FROM {name}"] * (shape == "rebuilt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -43,15 +44,28 @@ class Beginning:
         return self.emptied > self.loaded or change.seqno > self.exact
 
 
-def replayed(changes: Iterable[Change], key: Sequence[int], beginning: Beginning) -> tuple[list[Row], list[str]]:
+def replayed(
+    changes: Iterable[Change],
+    key: Sequence[int],
+    beginning: Beginning,
+    earlier: Iterable[tuple[int, Sequence[int]]] = (),
+) -> tuple[list[Row], list[str]]:
     """Return the rows that are left when every change is done again in the order of the log, and what is wrong.
 
-    `key`: the places of its columns in a row.
+    Args:
+        changes: the rows of the history.
+        key: the places of the columns of the key in a row.
+        beginning: where the history begins.
+        earlier: the keys before, each with the seqno of the statement that changed it, in their order.
     """
     found: dict[Row, Row] = {}
     wrong = list[str]()
+    keys = [*earlier, (sys.maxsize, key)]
     for change in sorted(filter(beginning.counts, changes), key=lambda one: one[:2]):
-        at = tuple(change.row[place] for place in key)
+        while change.seqno > keys[0][0]:
+            found = {_key(row, keys[1][1]): row for row in found.values()}
+            keys = keys[1:]
+        at = _key(change.row, keys[0][1])
         before = found.get(at)
         if beginning.is_strict(change) and (problem := _problem(change, before)):
             wrong.append(f"{problem}: {change}, after {before}")
@@ -60,6 +74,10 @@ def replayed(changes: Iterable[Change], key: Sequence[int], beginning: Beginning
         else:
             found[at] = change.row
     return list(found.values()), wrong
+
+
+def _key(row: Row, places: Sequence[int]) -> Row:
+    return tuple(row[place] for place in places)
 
 
 def _problem(change: Change, before: Row | None) -> str:

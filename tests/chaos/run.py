@@ -190,7 +190,8 @@ class Run:
         self._writing.append(session)
         for step in range(rng.choice([10, 40, 80])):
             if rng.random() < 0.35:
-                ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
+                alone = self.scenario.writers == 1
+                ddl.run(ddl.Catalogue(rng, session, self.scenario.kind, alone=alone), self.scenario.without)
                 continue
             names = session.tables()
             tables = [Table(session, one) for one in rng.sample(names, min(3, len(names)))]

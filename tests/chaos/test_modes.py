@@ -47,6 +47,12 @@ def test_a_load_after_a_truncate_counts() -> None:
     assert _rows(changes, Beginning(5, 5, emptied=5)) == [(1, "e")]
 
 
+def test_changes_are_done_again_by_the_key_of_their_time() -> None:
+    changes = [*LOAD, Change(3, 1, "U", (1, "c")), Change(5, 1, "I", (1, "d")), Change(6, 1, "D", (1, "c"))]
+    rows, wrong = replayed(changes, [0, 1], Beginning(1, 1), [(4, [0])])
+    assert (sorted(rows), wrong) == ([(1, "d"), (2, "b")], [])
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
