@@ -70,7 +70,8 @@ class Emptied:
             for _, _, _, _, end, info in self._reader.rows(f"SHOW BINLOG EVENTS IN '{file}'"):
                 self._read = Place(file, end)
                 changed = _KEY.search(info)
-                if self._read > self._begin and (changed or empties(info)):
+                is_own = self._read > self._begin and info.startswith(f"use `{self._reader.database}`")
+                if is_own and (changed or empties(info)):
                     self._found[self._read] = re.findall(r"`([^`]+)`", changed[1]) if changed else []
 
     def newest(self, stops: Sequence[tuple[str, int]]) -> Begun:

@@ -15,6 +15,7 @@ from typing import Any
 from infra.servers import start_server
 from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import differences
+from tests.chaos.emptied import Emptied
 from tests.chaos.quiet import Failure, concerned
 from tests.chaos.scenario import Scenario
 from tests.chaos.source import History, Session, Statement
@@ -161,7 +162,9 @@ class _Prober:
         if self._failure.what:
             found = [one for one in ended.errors if concerned(one)[1] == self._failure.what]
             return any(not self._failure.tables or one["where"].get("table", "").startswith(own) for one in found)
-        if "materialise" not in (ended.document or {}):
+        document = ended.document or {}
+        if "materialise" not in document:
             return False
+        begun = Emptied(session).newest([(one["stop"], one["stop_seqno"]) for one in document.get("intervals") or []])
         named = {one["where"].get("table", "") for one in [*before, *ended.errors]}
-        return any(own + one.table not in named for one in differences(session.server, session, command))
+        return any(own + one.table not in named for one in differences(session.server, session, command, begun))
