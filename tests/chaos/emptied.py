@@ -35,6 +35,11 @@ def empties(sql: str) -> bool:
     return bool(_STATEMENT.search(sql))
 
 
+def is_noted(sql: str) -> bool:
+    """Whether a statement empties the table with a history or changes its key."""
+    return empties(sql) or bool(_KEY.search(sql))
+
+
 class Begun(NamedTuple):
     """What the log says about the table with a history.
 
@@ -67,11 +72,11 @@ class Emptied:
         for file in (str(one[0]) for one in self._reader.rows("SHOW BINARY LOGS")):
             if file < self._read.file:
                 continue
-            for _, _, _, _, end, info in self._reader.rows(f"SHOW BINLOG EVENTS IN '{file}'"):
-                self._read = Place(file, end)
-                changed = _KEY.search(info)
+            for _, _, _, _, end, shown in self._reader.rows(f"SHOW BINLOG EVENTS IN '{file}'", raw=True):
+                self._read, info = Place(file, int(end)), shown.decode(errors="replace")
                 is_own = self._read > self._begin and info.startswith(f"use `{self._reader.database}`")
-                if is_own and (changed or empties(info)):
+                if is_own and is_noted(info):
+                    changed = _KEY.search(info)
                     self._found[self._read] = re.findall(r"`([^`]+)`", changed[1]) if changed else []
 
     def newest(self, stops: Sequence[tuple[str, int]]) -> Begun:

@@ -16,7 +16,7 @@ from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import location
 from tests.chaos.cures import is_gone
 from tests.chaos.dump import dump
-from tests.chaos.emptied import empties
+from tests.chaos.emptied import is_noted
 from tests.chaos.faults import BEFORE, choose
 from tests.chaos.modes import HISTORY, MODES
 from tests.chaos.quiet import QuietPoint
@@ -143,9 +143,9 @@ class Run:
         take_over_dead(self.replica)
         self._use(self.replica)
         self.replica = None
-        # Where the lost log had the statements that emptied the history is not known: its next load begins it anew.
+        # Where the lost log had the statements about the history is not known: its next load begins it anew.
         sent = (one for one in self.history.statements if one.round == self.history.round)
-        self._reload_history = any(empties(one.sql) for one in sent)
+        self._reload_history = any(is_noted(one.sql) for one in sent)
 
     def _use(self, server: Server) -> None:
         self.server = self.command.server = self.reader.server = server
