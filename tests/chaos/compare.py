@@ -64,6 +64,8 @@ def _compare(server: Server, session: Session, command: Command, table: str, beg
     arrow = static.scan().to_arrow()
     mode, beginning = mode_of(table), _beginning(static, begun.emptied)
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
+    if command.keeps_columns and mode != "mirror":
+        names = [one for one in names if one in {column.name for column in columns}]
     if sorted(names) != sorted(one.name for one in columns):
         # A table without a row since it was made or altered has its new columns with its next row.
         if not theirs and not (any(map(beginning.counts, _changes(arrow))) if mode == "history" else arrow.num_rows):

@@ -28,7 +28,7 @@ def own_columns(mode: str) -> set[str]:
 
 
 def rules(database: str, line: str = "") -> str:
-    """Return the rules of these tables, as they are written in loader.toml; `line` is a line of each."""
+    """Return the rules of these tables, as they are written in loader.toml; `line` is in each."""
     return "\n".join(
         f'[[sources.chaos.rules]]\ntables = ["{database}.{table}"]\non_misfit = "null"\nmode = "{mode}"\n{line}'
         for table, mode in MODES.items()

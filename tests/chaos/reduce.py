@@ -135,6 +135,7 @@ class _Prober:
         home, chosen = self._folder / f"probe{self._probes}", self._scenario
         with start_server(chosen.kind, home / "server", chosen.options) as server:
             command = Command(home, server, chosen.catalog, chosen.transport, chosen.master, pattern="p*.*")
+            command.keeps_columns = chosen.keeps_columns
             command.configure()
             databases = [f"p{place}" for place in range(len(scripts))]
             root = Session(server, History(), "root", database="mysql")

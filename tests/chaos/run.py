@@ -37,6 +37,7 @@ class Run:
         self.scenario, self.server, self.home, self.say = scenario, server, home, say
         self.history = History()
         self.command = Command(home / "loader", server, scenario.catalog, scenario.transport, scenario.master, s3)
+        self.command.keeps_columns = scenario.keeps_columns
         self.reader = Session(server, History(), "reader")
         self.replica: Server | None = None
         self.before: dict[str, list[str]] = {}
