@@ -55,7 +55,7 @@ def _charset(charset: str | None) -> str:
 def change_key(catalogue: Catalogue) -> None:
     for table in catalogue.some(1):
         names = [one.quoted for one in table.key]
-        extra = [one.quoted for one in table.others if one.type in {"int", "date", "varchar"} and not one.nullable]
+        extra = [one.quoted for one in table.others if one.type in _OF_KEYS and not one.nullable]
         drop = ["DROP PRIMARY KEY"] if names else []
         new = catalogue.rng.choice([names[::-1], names + extra[:1], extra[:1] + names, []])
         add = [f"ADD PRIMARY KEY ({', '.join(dict.fromkeys(new))})"] if new else []
@@ -63,6 +63,26 @@ def change_key(catalogue: Catalogue) -> None:
             catalogue.do(*catalogue.changes(table.name))
             catalogue.do(f"ALTER TABLE {table.quoted} {', '.join(drop + add)}")
             catalogue.do(*catalogue.changes(table.name))
+
+
+def extend_key(catalogue: Catalogue) -> None:
+    """Add a column to the key of a table that keeps more. A comment tells the comparison the key before."""
+    rng = catalogue.rng
+    for table in catalogue.keeping() if catalogue.alone else []:
+        names = [one.quoted for one in table.key]
+        extra = [
+            one.quoted for one in table.others if one.type in _OF_KEYS and not one.nullable and "`" not in one.name
+        ]
+        add = ""
+        if not extra and len(names) < 4 and rng.random() < 0.7:
+            extra = [quoted(column_name(rng, {one.name for one in table.columns}))]
+            add = f"ADD COLUMN {extra[0]} INT NOT NULL DEFAULT {rng.randint(1, 9)}, "
+        key = rng.choice([names + extra[:1], (names + extra[:1])[::-1]])
+        catalogue.do(
+            *catalogue.changes(table.name),
+            f"ALTER TABLE {table.quoted} {add}DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join(key)}) /* was {', '.join(names)} */",
+        )
+        catalogue.do(*catalogue.changes(table.name), *catalogue.changes(table.name))
 
 
 def alter_otherwise(catalogue: Catalogue) -> None:
@@ -87,6 +107,7 @@ def by_statement(catalogue: Catalogue) -> None:
             )
 
 
+_OF_KEYS = {"int", "date", "varchar"}
 _SETTINGS = [
     ("SET NAMES latin1", "SET NAMES utf8mb4"),
     ("SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = DEFAULT"),

@@ -12,17 +12,22 @@ from tests.chaos.workload import Table, change
 class Catalogue:
     """What a writer of DDL may use: its session, its dice, and the tables that there are."""
 
-    def __init__(self, rng: Random, session: Session, kind: str) -> None:
+    def __init__(self, rng: Random, session: Session, kind: str, *, alone: bool = False) -> None:
+        self.alone = alone  # no other writer changes tables
         self.rng, self.session, self.kind = rng, session, kind
         found = session.tables()
         self.names = [one for one in found if one not in MODES]
-        self._kept = [one for one in found if MODES.get(one) == "soft_delete"]
+        self._kept = [one for one in found if one in MODES]
 
     def some(self, count: int, *, kept: bool = False) -> list[Table]:
-        """Return `count` different tables, or an empty list if there are fewer. `kept`: also those with soft_delete."""
+        """Return `count` different tables, or an empty list if there are fewer. `kept`: also those that keep more."""
         names = self.names + self._kept * kept
         chosen = self.rng.sample(names, count) if len(names) >= count else []
         return [Table(self.session, one) for one in chosen]
+
+    def keeping(self) -> list[Table]:
+        """Return one of the tables that keep more, or an empty list if there is none."""
+        return [Table(self.session, self.rng.choice(self._kept))] if self._kept else []
 
     def changes(self, *names: str) -> list[str]:
         """Return some changes of rows in tables by the names and columns that they have now."""

@@ -97,6 +97,8 @@ class Command:
     """How often tables are merged, such as `1h`; with every run if empty."""
     pattern: str = f"{DATABASE}.*"
     """Of the captured tables."""
+    keeps_columns: bool = False
+    """Whether tables that keep more keep the columns that are dropped."""
 
     @property
     def config(self) -> Path:
@@ -114,6 +116,7 @@ class Command:
         self.home.mkdir(parents=True, exist_ok=True)
         lines = "\n".join(self.extra)
         every = f'every = "{self.every}"' if self.every else ""
+        kept = f'{every}\non_drop = "keep"' if self.keeps_columns else every
         self.config.write_text(f"""
 [staging]
 {self._staging()}
@@ -134,7 +137,7 @@ chunk_rows = 50
 tables.include = ["{self.pattern}"]
 tables.exclude = {json.dumps([f"{DATABASE}.{name}" for name in self.excluded])}
 {lines}
-{rules(self.pattern.partition(".")[0], every)}
+{rules(self.pattern.partition(".")[0], kept)}
 [[sources.chaos.rules]]
 tables = ["{self.pattern}"]
 on_misfit = "null"

@@ -7,10 +7,11 @@ import re
 import sqlite3
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from pymysql import converters
 
 from infra.servers import Server
 from tests.chaos.command import Command
-from tests.chaos.modes import live_rows, mode_of, own_columns, replayed, wrongly_deleted
+from tests.chaos.emptied import Begun
+from tests.chaos.modes import live_rows, mode_of, own_columns, wrongly_deleted
+from tests.chaos.replayed import Beginning, Change, replayed
 from tests.chaos.source import Session
 from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
 
 Canonical = Callable[[Any], Any]
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,17 @@ class Difference:
         return f"{self.table}: {self.missing} rows only on the server, {self.extra} only in the warehouse: {self.what}"
 
 
-def differences(server: Server, session: Session, command: Command) -> list[Difference]:
-    """Compare every captured table that the server has, whole. The server must be quiet."""
+def differences(server: Server, session: Session, command: Command, begun: Begun) -> list[Difference]:
+    """Compare every captured table that the server has, whole. The server must be quiet.
+
+    `begun`: what the log says about the table with a history.
+    """
     captured = (one for one in session.tables() if one not in command.excluded)
-    found = (_compare(server, session, command, one) for one in captured)
+    found = (_compare(server, session, command, one, begun) for one in captured)
     return [one for one in found if one]
 
 
-def _compare(server: Server, session: Session, command: Command, table: str) -> Difference | None:
+def _compare(server: Server, session: Session, command: Command, table: str, begun: Begun) -> Difference | None:
     columns = session.columns(table) or session.columns(table)  # nothing if the connection was lost in between
     theirs = Counter(server_rows(server, session.database, table, columns))
     metadata = location(command, session.database, table)
@@ -55,11 +62,13 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
     static = StaticTable.from_metadata(str(metadata))
     arrow = static.scan().to_arrow()
-    mode = mode_of(table)
+    mode, beginning = mode_of(table), _beginning(static, begun.emptied)
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
+    if command.keeps_columns and mode != "mirror":
+        names = [one for one in names if one in {column.name for column in columns}]
     if sorted(names) != sorted(one.name for one in columns):
         # A table without a row since it was made or altered has its new columns with its next row.
-        if not theirs and not arrow.num_rows:
+        if not theirs and not (any(map(beginning.counts, _changes(arrow))) if mode == "history" else arrow.num_rows):
             return None
         return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
     rows = list(warehouse_rows(arrow, columns))
@@ -70,8 +79,12 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
             return Difference(table, f"marked as deleted: {sorted(map(repr, found))[:3]}", len(found))
         rows = live_rows(rows, deleted)
     elif mode == "history":
-        order = zip(arrow.column("_seqno").to_pylist(), arrow.column("_row_offset").to_pylist(), strict=True)
-        rows = replayed(rows, order, arrow.column("_op").to_pylist(), key, _newest_load(static))
+        earlier = [
+            (seqno, [place for place, one in enumerate(columns) if one.name in old]) for seqno, old in begun.keys
+        ]
+        rows, wrong = replayed(_changes(arrow, rows), key, beginning, earlier)
+        if wrong:
+            return Difference(table, "\n    ".join(["", *wrong[:5]]), len(wrong))
     ours = Counter(rows)
     missing, extra = theirs - ours, ours - theirs
     if not missing and not extra:
@@ -81,10 +94,21 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
     return Difference(table, "\n    ".join(["", *samples]), missing.total(), extra.total())
 
 
-def _newest_load(table: StaticTable) -> int:
-    """Return the seqno of the newest initial load of a table."""
+def _changes(arrow: Any, rows: Sequence[Row] = ()) -> Iterator[Change]:
+    """Return the rows of a history, with those values in the columns of the source."""
+    own = (arrow.column(name).to_pylist() for name in ("_seqno", "_row_offset", "_op"))
+    return map(Change, *own, rows or repeat(()))
+
+
+def _beginning(table: StaticTable, emptied: int) -> Beginning:
+    """Return where a history begins, from its newest initial load."""
     summaries = [one.summary.additional_properties for one in table.metadata.snapshots if one.summary]
-    return max((int(one["loader.applied"]) for one in summaries if "loader.exact_at_seqno" in one), default=0)
+    loads = [
+        (int(one["loader.applied"]), int(one["loader.exact_at_seqno"]))
+        for one in summaries
+        if "loader.exact_at_seqno" in one
+    ]
+    return Beginning(*max(loads, default=(0, 0)), emptied)
 
 
 def location(command: Command, database: str, table: str) -> Path | None:

@@ -20,10 +20,12 @@ _Group = tuple[int, str, Callable[[Catalogue], None]]
 _GROUPS: list[_Group] = [
     (6, "renames", renames.swap),
     (2, "renames", renames.rename),
+    (1, "renames", renames.rename_kept),
     (3, "rebuilds", renames.gh_ost),
     (3, "rebuilds", renames.pt_osc),
     (8, "alters", alters.change_columns),
     (2, "keys", alters.change_key),
+    (1, "keys", alters.extend_key),
     (2, "truncates", lifetimes.truncate),
     (2, "drops", lifetimes.drop_and_create),
     (3, "creates", lifetimes.create),

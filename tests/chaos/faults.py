@@ -74,6 +74,7 @@ def log_purged(run: Run, rng: Random) -> None:
         return
     file = ended.document["staged"].rpartition(":")[0]
     run.say(f"  files before {file} are purged")
+    run.quiet.emptied.read()
     run.reader.execute(f"PURGE BINARY LOGS TO '{file}'")
     if rng.random() < 0.5:
         run.loader("run")

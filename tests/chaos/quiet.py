@@ -9,6 +9,7 @@ from typing import Any
 from tests.chaos.command import Command, Ended
 from tests.chaos.compare import differences
 from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded, named_tables
+from tests.chaos.emptied import Emptied
 from tests.chaos.refusals import is_known
 from tests.chaos.row_skips import is_chosen, skip_rows
 from tests.chaos.source import Session
@@ -34,6 +35,7 @@ class QuietPoint:
         self._excluded: set[str] = set()  # at some time
         self.stops: list[tuple[str, int]] = []
         """Stops of intervals that all tables have, as positions and seqnos."""
+        self.emptied = Emptied(reader)
 
     def settle(self, first: Ended | None = None) -> int:
         """Run the loader and what it asks for until it is done, then compare.
@@ -45,10 +47,11 @@ class QuietPoint:
         for attempt in range(_ATTEMPTS):
             self.judge(ended)
             if ended.code == 0 and self._complete(ended):
-                if found := differences(self._reader.server, self._reader, self._command):
+                self._note(ended)
+                begun = self.emptied.newest(self.stops)
+                if found := differences(self._reader.server, self._reader, self._command, begun):
                     text = "\n  ".join(map(str, found))
                     raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
-                self._note(ended)
                 return attempt + 1
             self._cure(ended)
             before, ended = ended, self._command.run("run")

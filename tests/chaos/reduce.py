@@ -15,6 +15,7 @@ from typing import Any
 from infra.servers import start_server
 from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import differences
+from tests.chaos.emptied import Emptied
 from tests.chaos.quiet import Failure, concerned
 from tests.chaos.scenario import Scenario
 from tests.chaos.source import History, Session, Statement
@@ -134,6 +135,7 @@ class _Prober:
         home, chosen = self._folder / f"probe{self._probes}", self._scenario
         with start_server(chosen.kind, home / "server", chosen.options) as server:
             command = Command(home, server, chosen.catalog, chosen.transport, chosen.master, pattern="p*.*")
+            command.keeps_columns = chosen.keeps_columns
             command.configure()
             databases = [f"p{place}" for place in range(len(scripts))]
             root = Session(server, History(), "root", database="mysql")
@@ -161,7 +163,9 @@ class _Prober:
         if self._failure.what:
             found = [one for one in ended.errors if concerned(one)[1] == self._failure.what]
             return any(not self._failure.tables or one["where"].get("table", "").startswith(own) for one in found)
-        if "materialise" not in (ended.document or {}):
+        document = ended.document or {}
+        if "materialise" not in document:
             return False
+        begun = Emptied(session).newest([(one["stop"], one["stop_seqno"]) for one in document.get("intervals") or []])
         named = {one["where"].get("table", "") for one in [*before, *ended.errors]}
-        return any(own + one.table not in named for one in differences(session.server, session, command))
+        return any(own + one.table not in named for one in differences(session.server, session, command, begun))

@@ -19,6 +19,7 @@ REASONS = [
     r"^rows of the table were logged and then rolled back",
     r"^table .* cannot be merged up to the rename by which table .* takes its rows",
     r"^table .* has no snapshot from right before it was renamed to",
+    r"^the table got its name from .*, which only a mirror of a mirror can follow",
     r"^the table was not captured all the time",
     r"^an insert leaves columns out",
     r"^a change leaves columns out, and its row does not exist",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.chaos.alters import alter
 from tests.chaos.catalogue import Catalogue
-from tests.chaos.schema import table_name
+from tests.chaos.schema import create_table, table_name
 from tests.chaos.values import quoted
 from tests.chaos.workload import Table
 
@@ -32,6 +32,35 @@ def rename(catalogue: Catalogue) -> None:
         catalogue.do(*catalogue.changes(table.name))
         catalogue.do(f"ALTER TABLE {table.quoted} RENAME TO {quoted(new)}")
         catalogue.do(*catalogue.changes(new))
+
+
+def rename_kept(catalogue: Catalogue) -> None:
+    """A table that keeps more is moved away and back, rebuilt, replaced by an empty one, or made again in its place.
+
+    The loader stops the table that would take its rows, or the rows of another table. Without rows nothing is taken.
+    """
+    for table in catalogue.keeping():
+        rng, name = catalogue.rng, quoted(table.name)
+        away = table_name(rng, set(catalogue.names))
+        catalogue.do(*catalogue.changes(table.name))
+        shape = rng.choice(["back", "rebuilt", "replaced", "made"])
+        if shape in {"rebuilt", "replaced"}:
+            ghost = f"_{table.name}_gho"
+            catalogue.do(f"DROP TABLE IF EXISTS {quoted(ghost)}", f"CREATE TABLE {quoted(ghost)} LIKE {name}")
+            copied = _shared(catalogue, table.name, ghost)
+            catalogue.do(
+                *[f"INSERT INTO {quoted(ghost)} ({copied}) SELECT {copied} FROM {name}"] * (shape == "rebuilt")
+            )
+            catalogue.do(f"RENAME TABLE {name} TO {quoted(away)}, {quoted(ghost)} TO {name}")
+        else:
+            catalogue.do(f"RENAME TABLE {name} TO {quoted(away)}", *catalogue.changes(away))
+            catalogue.do(
+                f"RENAME TABLE {quoted(away)} TO {name}" if shape == "back"
+                else create_table(rng, catalogue.kind, table.name, keyed=True)
+            )  # fmt: skip
+        if table.name not in catalogue.session.tables():  # the server may refuse the new one
+            catalogue.do(f"RENAME TABLE {quoted(away)} TO {name}")
+        catalogue.do(*catalogue.changes(table.name), f"DROP TABLE IF EXISTS {quoted(away)}")
 
 
 def rename_absent(catalogue: Catalogue) -> None:

@@ -36,6 +36,8 @@ class Scenario:
     """Names of the only ones that happen; all by default."""
     master: str = LOCAL
     """Where Spark's jobs run."""
+    keeps_columns: bool = False
+    """Whether tables that keep more keep the columns that are dropped."""
 
     @property
     def arguments(self) -> str:
@@ -49,7 +51,7 @@ class Scenario:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return (
             f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport, staging: {self.staging},"
-            f" {'a replica, ' * self.replicated}{self.writers} writers, {self.tables} tables"
+            f" {'a replica, ' * self.replicated}{'dropped columns are kept, ' * self.keeps_columns}{self.writers} writers, {self.tables} tables"
         )
 
 
@@ -94,6 +96,7 @@ def scenario(
         without=without,
         faults=faults,
         master=master,
+        keeps_columns=Random(f"columns {seed}").random() < 0.3,
     )
 
 
