@@ -88,7 +88,7 @@ def test_a_wrong_configuration(site: Site) -> None:
     try:
         (error,) = _import_errors(site.airflow, file, 1)
         assert "sources.crm.passwrod" in error["stack_trace"]
-        with pytest.raises(urllib.error.HTTPError, match="40[04]"):
+        with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
             site.airflow.trigger(DELTA)
     finally:
         site.shop.config.write_text(text, encoding="utf-8")
