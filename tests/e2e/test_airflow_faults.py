@@ -84,10 +84,10 @@ def test_a_wrong_configuration(site: Site) -> None:
     """Airflow lists one import error, which names the wrong key, and starts no run. The right key heals."""
     site.shop.execute(*changes(12))
     text, file = site.shop.config.read_text(encoding="utf-8"), site.airflow.get(DELTA)["file_token"]
-    site.shop.config.write_text(text.replace("[sources.crm]", "[sources.crm]\npasswrod = 1"), encoding="utf-8")
+    site.shop.config.write_text(text.replace("[sources.crm]", "[sources.crm]\npassword_of_user = 1"), encoding="utf-8")
     try:
         (error,) = _import_errors(site.airflow, file, 1)
-        assert "sources.crm.passwrod" in error["stack_trace"]
+        assert "sources.crm.password_of_user" in error["stack_trace"]
         with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
             site.airflow.trigger(DELTA)
     finally:
