@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loader.config import Config
+from loader.config.file import Config
 
 MEANINGS = Path(__file__).with_name("configuration.toml")
 _LIMITS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "below"}

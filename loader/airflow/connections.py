@@ -11,7 +11,7 @@ from airflow.sdk import BaseHook, Connection
 from pydantic import ValidationError
 
 from loader.airflow.versions import AirflowNotFoundException
-from loader.config_values import check_host, check_user
+from loader.config.values import check_host, check_user
 from loader.errors import UsageError
 from loader.secret import keep_secrets, secret_variable
 from loader.settings import SourceSettings

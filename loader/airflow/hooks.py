@@ -53,7 +53,7 @@ class SourceHook(BaseHook):
         Raises:
             LoaderError: no source has its password in a connection, or the configuration is wrong.
         """
-        from loader.config import load_config
+        from loader.config.file import load_config
 
         config = load_config()
         every = [config.source(name) for name, one in config.sources.items() if one.password.startswith(_KIND)]

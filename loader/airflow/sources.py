@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from loader.config import Source, load_config
+from loader.config.file import load_config
+from loader.config.source import Source
 from loader.dag_settings import DagSettings
 from loader.errors import LoaderError, UsageError
 from loader.settings import SourceSettings

@@ -23,7 +23,7 @@ from loader.airflow.actions.command_forms import forms_of
 from loader.airflow.connections import keep_password
 from loader.airflow.sources import settings_of
 from loader.airflow.versions import team_names
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
 from loader.errors import LoaderError

@@ -14,10 +14,10 @@ from loader.error_page import ErrorLinks
 from loader.errors import LoaderError
 
 if TYPE_CHECKING:
-    from loader import config
+    from loader.config import file as config
     from loader.settings import SourceSettings
 else:
-    config = lazily("loader.config")
+    config = lazily("loader.config.file")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from loader.airflow.linked_task import LinkedTaskOperator
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.provider import get_provider_info
 from loader.airflow.versions import AIRFLOW
-from loader.config import Source
+from loader.config.source import Source
 from loader.transport.server.address import ServerAddress
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from loader.cli.app import app
-from loader.config import parse_config
+from loader.config.file import parse_config
 from tests.docs.pages import Piece, blocks, spans
 
 _END = re.compile(r"^(>|\||&&|;)")  # of the loader's arguments, in a line of a shell

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class Site:
 
     Attributes:
         java: a link to Java, which tasks start.
-        scheduler: process of the scheduler.
+        schedulers: of which the newest runs.
     """
 
     airflow: Airflow
@@ -41,7 +41,22 @@ class Site:
     crm: Loaded
     catalog: PostgresServer
     java: Path
-    scheduler: int
+    schedulers: ExitStack
+    _scheduler: subprocess.Popen[bytes] | None = None
+
+    @property
+    def scheduler(self) -> int:
+        """The process of the scheduler."""
+        assert self._scheduler
+        return self._scheduler.pid
+
+    def start_scheduler(self) -> None:
+        self._scheduler = self.schedulers.enter_context(part_of(self.airflow, "scheduler"))
+
+    def kill_scheduler(self) -> None:
+        assert self._scheduler
+        self._scheduler.kill()
+        self._scheduler.wait()
 
     def failed(self, task: str, what: str, *, at_once: bool, crm_changes: bool = True, **conf: object) -> str:
         """Trigger the delta of the shop and the other source's, and return the run of the shop, which must fail.
@@ -120,8 +135,10 @@ def two_sources(shop: Loaded) -> Iterator[Site]:
         airflow.keep_metadata_in(database.uri)
         airflow.lose_tasks_soon()
         airflow.prepare("shop", "crm")
-        with running(airflow, "api-server", "dag-processor"), part_of(airflow, "scheduler") as scheduler:
-            site = Site(airflow, shop, crm, catalog, java, scheduler.pid)
+        airflow.replace_scheduler_soon()
+        with running(airflow, "api-server", "dag-processor"), ExitStack() as schedulers:
+            site = Site(airflow, shop, crm, catalog, java, schedulers)
+            site.start_scheduler()
             _load(site)
             yield site
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from infra.servers import start_server
 from infra.servers.server import Server
 from loader.cli.demo.shop import TABLES
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.resources import sql
 from loader.spark.submit import run as submit
 from loader.transport.server.address import ServerAddress

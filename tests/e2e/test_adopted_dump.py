@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from infra.debian import program
 from infra.servers import Server, fetch, start_server
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.loaded import Loaded

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from infra.servers import start_server
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.loaded import Loaded
 from tests.support.replicas import run

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from loader.transport.server.connection import connected
 from tests.e2e.airflow_processes import Arguments
 from tests.e2e.airflow_server import Airflow, running
 from tests.e2e.changes import changes
 from tests.e2e.loaded import Loaded
 from tests.e2e.statsd_receiver import StatsdReceiver, receiving
+from tests.e2e.test_airflow_skip import answer
 
 pytestmark = [
     pytest.mark.e2e,
@@ -105,7 +107,8 @@ def test_the_password_is_nowhere(airflow: Airflow, empty: Loaded, seen: tuple[Ar
         )
     ]
     runs += [finished(airflow, "shop.replay", "success", **{"from": "begin", **orders})]
-    runs += [finished(airflow, "shop.maintain", "success")]
+    runs += [finished(airflow, "shop.maintain", "success"), skipped(airflow, empty)]
+    runs += [finished(airflow, "shop.delta", "success")]
 
     change_password(airflow, empty, WRONG)
     runs += [finished(airflow, "shop.delta", "failed"), finished(airflow, DAG, "failed")]
@@ -148,6 +151,19 @@ def finished(airflow: Airflow, dag: str, state: str, **conf: object) -> tuple[st
     run = airflow.trigger(dag, **conf)
     airflow.wait_for(dag, run, state)
     return dag, run
+
+
+def skipped(airflow: Airflow, empty: Loaded) -> tuple[str, str]:
+    """Skip a transaction, with an approval. Return the run of the repair."""
+    with connected(empty.address) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOG STATUS")
+        file, offset, *_ = cursor.fetchone()
+    empty.execute("INSERT INTO shop.reviews (customer_id, sku) VALUES (1, 'NEW1')")
+    form = {"action": "skip", "transaction": f"{file}:{offset}", "tables": ["shop.reviews"], "reason": "a test"}
+    run = airflow.trigger("shop.repair", **form)
+    assert answer(airflow, run, "Approve") == "success"
+    airflow.wait_for("shop.repair", run, "success")
+    return "shop.repair", run
 
 
 def shown(airflow: Airflow, dag: str, run: str) -> Iterator[dict[str, Any]]:

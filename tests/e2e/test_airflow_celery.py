@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from infra.s3server import S3Server
-from tests.e2e.airflow_celery import FIRST, SECOND, CelerySite, celery_site
+from tests.e2e.airflow_celery import CANARY, FIRST, SECOND, CelerySite, celery_site
 from tests.e2e.airflow_hosts import Host, can_run_hosts, running_host
-from tests.e2e.airflow_processes import MERGE
+from tests.e2e.airflow_processes import MERGE, Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
@@ -25,7 +25,13 @@ ALPHA, BETA, GAMMA = "alpha", "beta", "gamma"
 
 
 @pytest.fixture(scope="module")
-def site(empty: Loaded, s3_server: S3Server) -> Iterator[CelerySite]:
+def arguments() -> Iterator[Arguments]:
+    with Arguments() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site(empty: Loaded, s3_server: S3Server, arguments: Arguments) -> Iterator[CelerySite]:
     """A shop that is not loaded, whose DAGs run only when they are triggered, and no worker."""
     if not can_run_hosts():
         pytest.skip("only root can give processes a host of their own")
@@ -94,6 +100,19 @@ def test_a_host_that_is_lost_in_the_middle_of_a_merge(site: CelerySite, workers:
             "plan_interval": GAMMA, "extract": BETA, "materialise": GAMMA, "check_tables": BETA, "check_runway": GAMMA
         }  # fmt: skip
         assert site.differing_rows() == NOTHING_DIFFERS
+
+
+def test_the_password_is_nowhere(site: CelerySite, arguments: Arguments) -> None:
+    """After all runs before: not in a message of the queue, a file of a host, an object on S3 or the database."""
+    messages = site.messages()
+    assert any(b"materialise" in message for message in messages)
+    assert [message for message in messages if CANARY.encode() in message] == []
+    places = dict(site.kept())
+    assert {"connection", "celery_taskmeta", "task_instance"} <= places.keys()
+    assert any(f"/{ALPHA}/" in place for place in places)
+    assert [place for place, content in places.items() if CANARY.encode() in content] == []
+    assert any("materialise" in one for one in arguments.seen)
+    assert [one for one in arguments.seen if CANARY in one] == []
 
 
 def hosts(site: CelerySite, dag: str, run: str) -> dict[str, str]:

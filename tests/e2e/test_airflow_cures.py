@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from pyspark.sql import SparkSession
 
 from infra.servers import start_server
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.airflow_cures import answer, printed_forms, send, send_form

@@ -208,6 +208,22 @@ def test_a_lost_worker(site: Site) -> None:
     site.runs()
 
 
+def test_a_killed_scheduler(site: Site) -> None:
+    """Until another one starts, the grid shows the running task. Then the runs of both sources end."""
+    site.shop.execute(*changes(14))
+    run, other = site.airflow.trigger(DELTA), site.change_crm()
+    until("Spark to run", lambda: drivers(site.airflow))
+    site.kill_scheduler()
+    found = {name: one["state"] for name, one in site.airflow.tasks(DELTA, run).items()}
+    assert (found["plan_interval"], found["extract"], found["materialise"]) == ("success", "success", "running")
+    site.start_scheduler()
+    site.airflow.wait_for(DELTA, run, "success")
+    site.airflow.wait_for(CRM_DELTA, other, "success")
+    assert site.airflow.log(DELTA, run, "materialise")[-1] == "Task exited"
+    assert site.shop.differences() == NOTHING_DIFFERS
+    site.runs()
+
+
 def test_runs_at_once(site: Site) -> None:
     site.shop.execute(*changes(10))
     runs = [site.airflow.trigger(DELTA) for _ in range(2)]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.cli.demo.dags import Airflow
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.errors import LoaderError
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.docs.pages import blocks, write_dag_files

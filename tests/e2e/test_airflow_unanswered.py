@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from infra.servers import start_server
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.loaded import Loaded

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.dag_settings import load_pool_of, pool_of
 from loader.pipeline import gauges, prometheus_text, unreadable
 from loader.transport.server.address import ServerAddress

@@ -13,7 +13,7 @@ from loader.airflow.dags.maintain import maintain_dag
 from loader.airflow.dags.repair import repair_dag
 from loader.airflow.dags.replay import replay_dag
 from loader.airflow.sources import configured_sources
-from loader.config import Source
+from loader.config.source import Source
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 

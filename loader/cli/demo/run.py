@@ -16,7 +16,7 @@ from loader.cli.demo.dags import Airflow
 from loader.cli.demo.shop import TABLES, Writer, create_shop
 from loader.cli.demo.stage import DemoServer, clear, demo_jars, write_configuration
 from loader.cli.output import Output
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.settings import SourceSettings
 from loader.spark.submit import run as submit
 from loader.transport.server.address import ServerAddress

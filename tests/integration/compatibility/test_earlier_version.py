@@ -18,7 +18,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.extract.extraction import extract, reextract
 from loader.materialise.merge.source_run import materialise
 from loader.pipeline import extract_job, materialise_job

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loader.config import Config
+from loader.config.file import Config
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import collect_events
 from loader.materialise.plan.timeline import TableState, Timeline, build_timeline

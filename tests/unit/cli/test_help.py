@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from loader.cli.app import app
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.errors import UsageError
 
 _CONFIG = """

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from loader.cli.app import app
 from loader.cli.commands.setup.init import needed_on_server
 from loader.cli.commands.setup.jars import needed
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.errors import UsageError
 
 _GIVEN = ["--user", "me", "--password", "env:X", "--jars", "/jars", "--no-check"]

@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.page.reports.report_cache import ReportCache
 from loader.page.reports.source_report import ReportReader
 from loader.pipeline import chain_of, source_lag

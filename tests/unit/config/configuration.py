@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.config import Config, load_config
+from loader.config.file import Config, load_config
 from loader.errors import UsageError
 
 GOOD = """

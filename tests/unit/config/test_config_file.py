@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.config import VARIABLE, load_config
+from loader.config.file import VARIABLE, load_config
 from loader.errors import UsageError
 from tests.unit.config.configuration import GOOD, TWO, loaded
 

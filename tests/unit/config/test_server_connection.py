@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.config import load_config
+from loader.config.file import load_config
 from loader.errors import UsageError
 from loader.transport.server.address import ServerAddress
 from tests.unit.config.configuration import GOOD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loader.config import Staging
+from loader.config.sections import Staging
 from loader.errors import UsageError
 from loader.store.address import ROOTS
 from loader.store.registry import open_store

@@ -20,7 +20,7 @@ from loader.errors import LoaderError, UsageError
 from loader.resources import config_file, folder
 
 if TYPE_CHECKING:
-    from loader.config import Source
+    from loader.config.source import Source
 
 airflow = CommandGroup(help="Install the DAGs into Airflow.")
 
@@ -43,7 +43,7 @@ def install(
     Run it again after an upgrade, and after you added a source. Older DAG files are replaced or removed; existing pools
     and connections are kept. Airflow's database must exist: airflow db migrate.
     """
-    from loader.config import configured
+    from loader.config.file import configured
 
     session: Session = context.obj
     cli = _Cli(home)

@@ -36,6 +36,6 @@ def schema() -> None:
 
 def schema_text() -> str:
     """Return the JSON Schema of the configuration file."""
-    from loader.config import Config
+    from loader.config.file import Config
 
     return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False)

@@ -11,11 +11,11 @@ from loader.cli.output import Output
 from loader.cli.session import Session, SourceOption
 
 if TYPE_CHECKING:
-    from loader import config
+    from loader.config import file as config
     from loader.doctor import page
     from loader.doctor.finding import Finding
 else:
-    config, page = lazily("loader.config"), lazily("loader.doctor.page")
+    config, page = lazily("loader.config.file"), lazily("loader.doctor.page")
 
 
 def doctor(context: typer.Context, source: SourceOption = "") -> None:

@@ -126,7 +126,7 @@ def _write(file: Path, answers: _Answers, jars: str, mirror: str) -> None:
     Raises:
         LoaderError: an answer is invalid, or the jars cannot be downloaded.
     """
-    from loader.config import parse_config
+    from loader.config.file import parse_config
     from loader.jars.resolve import spark_jars
 
     config = parse_config(tomllib.loads(answers.text("")), file)

@@ -9,7 +9,7 @@ import typer
 from loader.cli.session import Session
 
 if TYPE_CHECKING:
-    from loader.config import Config
+    from loader.config.file import Config
 
 
 def jars(
@@ -34,7 +34,7 @@ def jars(
 
     Without options, download the jars that the configuration needs; without a configuration, Iceberg and S3.
     """
-    from loader.config import configured
+    from loader.config.file import configured
     from loader.jars.lock import ALWAYS, DEFAULT
     from loader.jars.resolve import spark_jars
 
