@@ -22,13 +22,15 @@ from loader.cli.commands.delta import extract, materialise, plan, position, run
 from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
-from loader.cli.commands.log_start import begin, follow
 from loader.cli.commands.maintain import maintain
-from loader.cli.commands.pause import pause, resume
 from loader.cli.commands.purge import purge
-from loader.cli.commands.release import release
+from loader.cli.commands.repair.log_start import begin, follow
+from loader.cli.commands.repair.pause import pause, resume
+from loader.cli.commands.repair.release import release
+from loader.cli.commands.repair.schema import schema
+from loader.cli.commands.repair.skip import skip
+from loader.cli.commands.repair.staged_files import staged
 from loader.cli.commands.replay import replay
-from loader.cli.commands.schema import schema
 from loader.cli.commands.setup.airflow import airflow
 from loader.cli.commands.setup.config import config
 from loader.cli.commands.setup.doctor import doctor
@@ -37,8 +39,6 @@ from loader.cli.commands.setup.init import init
 from loader.cli.commands.setup.jars import jars
 from loader.cli.commands.setup.package import package
 from loader.cli.commands.setup.warm import warm
-from loader.cli.commands.skip import skip
-from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
 from loader.cli.commands.ui import ui

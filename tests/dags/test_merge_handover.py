@@ -9,10 +9,10 @@ from airflow.sdk import DAG
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from loader import pipeline
-from loader.airflow.merge_handover import HANDOVER, ExtractOperator
-from loader.airflow.new_tables import MaterialiseOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.stages.extract_operator import HANDOVER, ExtractOperator
+from loader.airflow.stages.materialise_operator import MaterialiseOperator
 from loader.errors import DataError, RetryableError
 from loader.extract.spec import ExtractResult, TableRows, backlog_result
 from loader.materialise.spec import TableResult

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loader import pipeline
-from loader.airflow.new_tables import MaterialiseOperator
 from loader.airflow.reports.run_note import run_note
+from loader.airflow.stages.materialise_operator import MaterialiseOperator
 from loader.errors import DataError
 from loader.materialise.spec import TableResult
 from loader.pipeline import ListedTables, UnloadedTable

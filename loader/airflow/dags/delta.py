@@ -33,9 +33,9 @@ from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
 from loader.airflow.form_params import flag_param, text_param
-from loader.airflow.merge_handover import ExtractOperator
-from loader.airflow.new_tables import MaterialiseOperator
 from loader.airflow.reports.asset_events import tables_alias
+from loader.airflow.stages.extract_operator import ExtractOperator
+from loader.airflow.stages.materialise_operator import MaterialiseOperator
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
 from loader.airflow.versions import flag_field
 from loader.dag_settings import DagSettings, pool_of

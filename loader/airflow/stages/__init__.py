@@ -1,1 +1,1 @@
-"""What several operators and tasks do: planning, the stages of a delta, restored files, values of templates."""
+"""The tasks of a delta, and what several operators do: planning, restored files, values of templates."""

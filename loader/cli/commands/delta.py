@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loader.cli.commands.staged_files import compare
-from loader.cli.commands.staged_files import restore as restore_files
+from loader.cli.commands.repair.staged_files import compare
+from loader.cli.commands.repair.staged_files import restore as restore_files
 from loader.cli.lazy import lazily
 from loader.cli.output import Output, warn_renamed
 from loader.cli.reports import report_tables

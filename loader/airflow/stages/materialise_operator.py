@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import XComArg
 
-from loader.airflow.merge_handover import handed_over
 from loader.airflow.stages.delta_stages import DeltaStagesOperator
+from loader.airflow.stages.extract_operator import handed_over
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -1,0 +1,1 @@
+"""Commands that errors name: they bring a source or its tables back to work."""
