@@ -275,6 +275,36 @@ def _put_row(
 
 
 @part
+def _put_change(
+    out: Bytes, at: int, update: bool, delete: bool, split: bool, before: np.int64, after: np.int64,
+    head: Bytes, middle: int, tail: int, buf: Bytes, spans: Ints, columns: Ints,
+    label_ends: Ints, labels: Bytes, tables: Codes, stack: Ints, limit: int, state: Ints,
+) -> int:  # fmt: skip
+    """Write the lines of a changed row: two if an update is split, else one. Return as _put_row.
+
+    `before`, `after`: row offsets of the images.
+    """
+    if split or not update:
+        at = _put_row(
+            out, at, _D if split or delete else _I, False, before, head, middle, tail,
+            buf, spans[0], spans[1], columns, label_ends, labels, tables, stack, limit, state,
+        )  # fmt: skip
+    if update and at >= 0:
+        at = _put_row(
+            out, at, _I if split else _U, split, after, head, middle, tail,
+            buf, spans[2], spans[3], columns, label_ends, labels, tables, stack, limit, state,
+        )  # fmt: skip
+    return at
+
+
+@part
+def _count(state: Ints, update: bool, delete: bool, split: bool) -> None:
+    state[INSERTS] += split or not (update or delete)
+    state[DELETES] += split or delete
+    state[UPDATES] += update and not split
+
+
+@part
 def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> tuple[int, int, int]:
     """Return the position of the first row image of an event, or BAD for a damaged event.
 
@@ -340,9 +370,7 @@ def stage_rows(
         pos, before, after = _rows_start(buf, start, end, kind, len(columns))
         if pos == BAD:
             return DAMAGED
-        update = kind == 24 or kind == 31
-        delete = kind == 25 or kind == 32
-        insert = not (update or delete)
+        update, delete = kind == 24 or kind == 31, kind == 25 or kind == 32
         if before >= 0 and not (state[ANY_IMAGE] == 1 and pos == end):
             status = _fit(buf, before, after, update, key, len(columns), state[ANY_IMAGE] == 1)
             if status != DONE:
@@ -361,24 +389,15 @@ def stage_rows(
             if at > limit:
                 return NO_ROOM
             split = update and (state[EVERY_UPDATE] == 1 or not _same_key(buf, key, spans))
-            line = at
-            if split or not update:
-                line = _put_row(
-                    out, line, _I if insert else _D, False, first - origin, head, middle, tail,
-                    buf, spans[0], spans[1], columns, label_ends, labels, tables, stack, limit, state,
-                )  # fmt: skip
-            if update and line >= 0:
-                line = _put_row(
-                    out, line, _I if split else _U, split, second - origin, head, middle, tail,
-                    buf, spans[2], spans[3], columns, label_ends, labels, tables, stack, limit, state,
-                )  # fmt: skip
+            line = _put_change(
+                out, at, update, delete, split, first - origin, second - origin, head, middle, tail,
+                buf, spans, columns, label_ends, labels, tables, stack, limit, state,
+            )  # fmt: skip
             if line < 0:
                 state[ROW_END] = pos - start
                 return BAD_VALUE if line == BAD else NO_ROOM
             at = state[OUT] = line
-            state[INSERTS] += split or insert
-            state[DELETES] += split or delete
-            state[UPDATES] += update and not split
+            _count(state, update, delete, split)
         state[AT] = 0
         ends[event] = at
         state[EVENT] += 1

@@ -343,6 +343,17 @@ def _prepare(
     return MORE
 
 
+@part
+def _commit(buf: Bytes, at: int, end: int, after: int, state: Ints, transactions: Ints) -> int:
+    """Close a transaction at its XID event; return a status."""
+    if not state[OPEN]:
+        return BAD_ORDER
+    if at + HEADER + _XID_BYTES > end:
+        return BAD_HEADER
+    _close(state, transactions, after, np.int64(little(buf, at, 4)), DONE)
+    return MORE
+
+
 @kernel(
     "int64(uint8[::1], int64, int64, int64, int64, int64, uint8[::1], int64[::1], int64[:,::1], int64[:,::1],"
     " int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], uint32[::1], int64[::1], uint8[::1], int64[::1])"
@@ -406,11 +417,7 @@ def walk(
         elif action == PREPARES:
             status = _prepare(buf, at, end, offset, base + at + length, state, transactions, statements)
         elif action == COMMIT:
-            if not state[OPEN]:
-                return BAD_ORDER
-            if at + HEADER + _XID_BYTES > end:
-                return BAD_HEADER
-            _close(state, transactions, base + at + length, np.int64(little(buf, at, 4)), DONE)
+            status = _commit(buf, at, end, base + at + length, state, transactions)
         elif action == REFUSED or (action != SKIPPED and action != FORMAT):
             if action == REFUSED or not (np.int64(little(buf, at + 17, 2)) & FLAG_IGNORABLE):
                 return STOPPED

@@ -10,6 +10,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from tests.chaos.damage import damage
+from tests.chaos.held_commits import held_commits
 from tests.chaos.source import DATABASE
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def choose(rng: Random, scenario: Scenario) -> Callable[[Run, Random], None]:
     """Return a random fault; `nothing` is one of them."""
     if "faults" in scenario.without:
         return nothing
-    allowed = {one: weight for one, weight in FAULTS.items() if not scenario.faults or one.__name__ in scenario.faults}
+    allowed = {one: weight for one, weight in FAULTS.items() if not scenario.faults}
+    allowed = allowed or {one: max(1, weight) for one, weight in FAULTS.items() if one.__name__ in scenario.faults}
     return rng.choices(list(allowed), list(allowed.values()))[0]
 
 
@@ -86,8 +88,22 @@ def rotated(run: Run, rng: Random) -> None:
         run.reader.execute("FLUSH BINARY LOGS")
 
 
+def loaded_while_commits_wait(run: Run, rng: Random) -> None:
+    """Tables are read anew while commits are in the log that no reader sees; more of them begin meanwhile."""
+    with ThreadPoolExecutor(9) as pool, held_commits(run.reader, run.scenario.kind):
+        loading = pool.submit(run.loader, "initial-load", "--again")
+        for number in range(8):
+            pool.submit(run.write_once, Random(rng.random()), f"h{number}")
+            sleep(rng.uniform(0, 1.5))
+        sleep(rng.uniform(0, 6))
+    loading.result()
+
+
 def loaded_again(run: Run, rng: Random) -> None:
     """Tables are read anew while they are written to: all of them, or one."""
+    if rng.random() < 0.4:
+        loaded_while_commits_wait(run, rng)
+        return
     names = run.reader.tables()
     chosen = ["--table", f"{DATABASE}.{rng.choice(names)}"] if names and rng.random() < 0.5 else []
     run.loader("initial-load", "--again", *chosen)
@@ -162,7 +178,9 @@ def slowed(run: Run, rng: Random) -> None:
 
 def several(run: Run, rng: Random) -> None:
     """Two of the other faults happen in one round."""
-    for fault in rng.sample([one for one in FAULTS if one not in {*BEFORE, nothing, several}], 2):
+    for fault in rng.sample(
+        [one for one in FAULTS if one not in {*BEFORE, nothing, several, loaded_while_commits_wait}], 2
+    ):
         run.say(f"  {fault.__name__}:")
         fault(run, rng)
 
@@ -207,6 +225,6 @@ BEFORE = (failed_over, damaged)
 FAULTS: dict[Callable[[Run, Random], None], int] = {
     paused: 3, slowed: 2, nothing: 3, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2,
     loaded_again: 2, loaded_beside_deltas: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
-    log_purged: 2, several: 3, primary_lost: 1,
+    log_purged: 2, several: 3, primary_lost: 1, loaded_while_commits_wait: 0,
 }  # fmt: skip
-"""Each fault and how often it happens."""
+"""Each fault and how often it happens; 0 for one that is also a part of another."""

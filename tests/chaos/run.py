@@ -201,6 +201,15 @@ class Run:
         self._writing.remove(session)
         session.close()
 
+    def write_once(self, rng: Random, writer: str) -> None:
+        """Write a transaction at random, in a session of its own."""
+        session = self._session(writer)
+        names = session.tables()
+        tables = [Table(session, one) for one in rng.sample(names, min(3, len(names)))]
+        if usable := [one for one in tables if one.columns]:
+            transaction(rng, session, usable, f"{self.history.round}-{writer}")
+        session.close()
+
     def _delete_invalid_keys(self) -> None:
         """Delete rows with an invalid date in the key: statements with IGNORE can write one, and no load takes it."""
         session = self._session("setup")

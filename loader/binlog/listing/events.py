@@ -218,11 +218,14 @@ def _make_key(
 
 @part
 def _put_event(
-    out: Bytes, at: int, ops: Ints, first: int, last: int, literals: Bytes, values: Ints, gtid: Bytes, gtid_end: int,
-    block: Bytes, text: int, text_end: int, lines: Bytes, span: Ints, update: bool, columns: Ints, names: Bytes,
-    json: bool,
+    out: Bytes, ops: Ints, first: int, last: int, literals: Bytes, values: Ints, gtid: Bytes, block: Bytes, start: int,
+    end: int, lines: Bytes, span: Ints, columns: Ints, tables: Ints, program: np.int64, names: Bytes, json: bool,
+    state: Ints,
 ) -> int:  # fmt: skip
-    """Write an event by its template. `text`: where its statement begins in the block. Return as put_rows."""
+    """Write the event in block[start:end] by its template, from state[OUT] on. Return as put_rows."""
+    at, gtid_end, kind = int(state[OUT]), state[GTID_END], block[start + 4]
+    low, high = (tables[program, 0], tables[program, 1]) if program >= 0 else (np.int64(0), np.int64(0))
+    text = min(start + HEADER + (1 if kind == _ROWS_QUERY else 0), end)
     if last == first:
         return at
     if at + room_of_template(ops, first, last, gtid_end) + SLACK > len(out):
@@ -233,11 +236,11 @@ def _put_event(
             at = put_bytes(out, at, literals, ops[op, 1], ops[op, 2])
         elif slot == t.ROWS or slot == t.STATEMENT:
             if slot == t.ROWS:
-                at = put_rows(out, at, lines, span[0], span[1], update, columns, names, json)
-            elif at + WIDEST * (text_end - text) + SLACK > len(out):
+                at = put_rows(out, at, lines, span[0], span[1], _operation(kind) == 2, columns[low:high], names, json)
+            elif at + WIDEST * (end - text) + SLACK > len(out):
                 return NO_ROOM
             else:
-                at = put_statement(out, at, block, text, text_end, json)
+                at = put_statement(out, at, block, text, end, json)
             if at < 0:
                 return at
             # What follows must fit as well.
@@ -249,14 +252,30 @@ def _put_event(
 
 
 @part
+def _pass(state: Ints, size: np.int64, known: bool) -> None:
+    """Go behind an event. `known`: it has an entry in `rows`."""
+    state[AT] += size
+    state[TAKEN] += known
+
+
+@part
+def _list(state: Ints, written: int, fresh: bool, seqno: np.int64) -> None:
+    """Note a listed event. `fresh`: it is the first one of its transaction that is listed."""
+    state[OUT] = written
+    state[COUNT] += fresh
+    state[LISTED] = seqno
+
+
+@part
 def _find(
-    block: Bytes, base: int, at: int, size: np.int64, end: int, program: np.int64, fresh: bool, transactions: Ints,
+    block: Bytes, base: int, size: np.int64, end: int, program: np.int64, fresh: bool, transactions: Ints,
     slots: Ints, key_spans: Ints, keys: Bytes, key: Bytes, values: Ints, state: Ints,
 ) -> np.int64:  # fmt: skip
     """Read the values of an event, and find its template. Return BAD if the caller has to list the event.
 
     Return _NONE if it has no template; its key is then in `key`.
     """
+    at = state[AT]
     kind = block[at + 4]
     body = body_end = end
     if program < 0:
@@ -316,8 +335,7 @@ def list_events(
     """
     while state[AT] < until and state[AT] + HEADER <= len(block):
         at = state[AT]
-        kind = block[at + 4]
-        size = np.int64(little(block, at + 9, 4))
+        kind, size = block[at + 4], np.int64(little(block, at + 9, 4))
         if CLASSES[kind] == WRAPS:
             return OTHER
         if at + size > len(block):
@@ -328,8 +346,7 @@ def list_events(
         is_rows = CLASSES[kind] == ROWS
         known = is_rows and _has_row(rows, state[TAKEN], position)
         if options[ONLY_ROWS] == 1 and not (known and _is_wanted(kind, rows[state[TAKEN], w.R_TABLE], options)):
-            state[AT] += size
-            state[TAKEN] += known
+            _pass(state, size, known)
             continue
         if state[INSIDE] == 0 or (is_rows and (not known or kind == PARTIAL_UPDATE_ROWS)):
             return OTHER
@@ -340,24 +357,15 @@ def list_events(
         if is_rows and spans[row, 0] < 0:
             return OTHER
         program = np.int64(rows[row, w.R_TABLE] if is_rows else -1)
-        found = _find(
-            block, base, at, size, end, program, fresh, transactions, slots, key_spans, keys, key, values, state
-        )
+        found = _find(block, base, size, end, program, fresh, transactions, slots, key_spans, keys, key, values, state)
         if found < 0:
             return MISSING if found == _NONE else OTHER
-        text = min(at + HEADER + (1 if kind == _ROWS_QUERY else 0), end)
-        low, high = (tables[program, 0], tables[program, 1]) if is_rows else (np.int64(0), np.int64(0))
         written = _put_event(
-            out, state[OUT], ops, starts[found], starts[found + 1], literals, values, gtid, state[GTID_END],
-            block, text, end, lines, spans[row], _operation(kind) == 2, columns[low:high], names, options[JSON] == 1,
+            out, ops, starts[found], starts[found + 1], literals, values, gtid, block, at, end,
+            lines, spans[row], columns, tables, program, names, options[JSON] == 1, state,
         )  # fmt: skip
-        if written == NO_ROOM:
-            return FULL
-        if written == BAD:
-            return OTHER
-        state[OUT] = written
-        state[AT] += size
-        state[TAKEN] += known
-        state[COUNT] += fresh
-        state[LISTED] = values[t.SEQNO]
+        if written < 0:
+            return FULL if written == NO_ROOM else OTHER
+        _list(state, written, fresh, values[t.SEQNO])
+        _pass(state, size, known)
     return DONE
