@@ -48,11 +48,11 @@ def test_a_person_adds_tests_and_corrects_the_connection(airflow: Airflow, empty
         fill(page, connection_id="shop_db", host=empty.server.host, login="loader", password="wrong")
         fill(page, port=str(empty.server.port))
         save(page)
-        assert "the server refused the user" in tested(page, "Test Connection Failed")
+        assert "the server refused the user" in answer_of(page, "Test Connection Failed")
         page.get_by_role("button", name="Edit Connection").click()
         fill(page, password=PASSWORD)
         save(page)
-        answer = tested(page, "Test Connection Successful")
+        answer = answer_of(page, "Test Connection Successful")
     assert re.search(r"mysql 9\.\S+ at \S+, log up to binlog\.\d+:\d+", answer)
     assert PASSWORD not in answer
     airflow.clear(run, "check_source", CHECK)
@@ -61,7 +61,7 @@ def test_a_person_adds_tests_and_corrects_the_connection(airflow: Airflow, empty
 
 def choose_type(page: Page) -> None:
     page.get_by_role("dialog").get_by_role("combobox").first.click()
-    page.get_by_role("option", name="binlog_source").click()
+    page.get_by_role("option", name="binlog-loader source").click()
 
 
 def fill(page: Page, **texts: str) -> None:
@@ -74,7 +74,7 @@ def save(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def tested(page: Page, title: str) -> str:
+def answer_of(page: Page, title: str) -> str:
     """Test the connection, and return the answer that the page shows below a title."""
     page.get_by_role("button", name="Test Connection").click()
     told = page.get_by_role("status").filter(has_text=title)
