@@ -93,7 +93,10 @@ class CelerySite:
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket):
             for one in page.get("Contents", ()):
                 yield one["Key"], client.get_object(Bucket=self.bucket, Key=one["Key"])["Body"].read()
-        with psycopg2.connect(sqlalchemy_uri(self.database)) as connection, connection.cursor() as cursor:
+        with (
+            psycopg2.connect(sqlalchemy_uri(self.database).replace("+psycopg2", "")) as connection,
+            connection.cursor() as cursor,
+        ):
             cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
             for (name,) in cursor.fetchall():
                 cursor.execute(f'SELECT t::text FROM "{name}" t')
@@ -105,7 +108,7 @@ class CelerySite:
 
     def listen(self, broker: str) -> None:
         """Keep what Redis is sent, until it ends."""
-        with suppress(RedisConnectionError), Redis.from_url(broker).monitor() as monitor:
+        with suppress(RedisConnectionError), Redis.from_url(broker, socket_timeout=None).monitor() as monitor:
             self.commands += (str(one["command"]) for one in monitor.listen())
 
 
