@@ -82,7 +82,7 @@ def test_a_wrong_form(site: Site) -> None:
 
 def test_a_wrong_configuration(site: Site) -> None:
     """Airflow lists one import error, which names the wrong key, and starts no run. The right key heals."""
-    site.shop.execute(*changes(12))
+    site.shop.execute(*changes(15))
     text, file = site.shop.config.read_text(encoding="utf-8"), site.airflow.get(DELTA)["file_token"]
     site.shop.config.write_text(text.replace("[sources.crm]", "[sources.crm]\npassword_of_user = 1"), encoding="utf-8")
     try:

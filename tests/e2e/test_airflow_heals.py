@@ -251,6 +251,7 @@ def test_a_changed_password_and_a_wrong_form(airflow: Airflow, followed: str, em
     airflow.error(DELTA, wrong, "plan_interval", "the run's conf has unknown keys: lognmu")
 
 
+@SWEEP
 def test_a_table_that_cannot_go_on_stops_no_other_one(
     airflow: Airflow, followed: str, empty: Loaded, metrics: StatsdReceiver
 ) -> None:
