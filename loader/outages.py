@@ -56,6 +56,19 @@ _SERVICES = {
 }
 """Classes of the JVM with an HTTP status."""
 _SERVER_ERRORS = frozenset({429, *range(500, 600)})
+_ENDED = _Rule(
+    "Spark, or one of its processes, ended during the job",
+    "read the log of the job; if memory was short, raise spark.driver.memory in [spark.conf]",
+    frozenset({"org.apache.spark.shuffle.FetchFailedException", "py4j.protocol.Py4JNetworkError"}),
+    # Spark has no class for the death of a task process, and none for an application that it stopped.
+    words=(
+        "Python worker exited unexpectedly",
+        "ExecutorLostFailure",
+        "stopped SparkContext",
+        "SparkContext has been shutdown",
+        "SparkContext was shut down",
+    ),
+)
 # The first rule that matches any cause names the failure.
 _RULES = (
     _Rule(
@@ -127,13 +140,7 @@ _RULES = (
         ),
         statuses=_SERVER_ERRORS,
     ),
-    _Rule(
-        "Spark, or one of its processes, ended during the job",
-        "read the log of the job; if memory was short, raise spark.driver.memory in [spark.conf]",
-        frozenset({"org.apache.spark.shuffle.FetchFailedException", "py4j.protocol.Py4JNetworkError"}),
-        # Spark has no class for the death of a task process.
-        words=("Python worker exited unexpectedly", "ExecutorLostFailure"),
-    ),
+    _ENDED,
     _Rule(
         "the catalog does not answer, or somebody dropped a table during the run",
         _AGAIN,
@@ -192,6 +199,11 @@ def judged(found: list[Cause]) -> RetryableError | None:
                 why = f"{cause.kinds[0].rpartition('.')[2]}: {cause.text.strip()[:_TEXT]}"
                 return RetryableError(rule.what, why=why, hint=rule.hint)
     return None
+
+
+def ended_application(error: BaseException) -> RetryableError:
+    """Return the error to report for any failure in an application that Spark has stopped."""
+    return RetryableError(_ENDED.what, why=f"{type(error).__name__}: {str(error).strip()[:_TEXT]}", hint=_ENDED.hint)
 
 
 def causes(error: BaseException | None) -> Iterator[Cause]:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError, UsageError
 from loader.log_format import VisibleFormatter
-from loader.outages import outage
+from loader.outages import ended_application, outage
 from loader.refusals import refusal
 from loader.spark.yarn import hdfs_refusal
 
@@ -147,10 +147,24 @@ def _write(file: Path, result: dict[str, Any]) -> None:
 def failure(error: BaseException) -> dict[str, Any]:
     """Return any exception in the form of `LoaderError.as_dict()`, for a result file."""
     known = error if isinstance(error, LoaderError) else carried_error(error) or refusal(error) or outage(error)
+    if known is None and _is_stopped():
+        known = ended_application(error)
     if known is None:
         text = "".join(traceback.format_exception_only(error)).strip()
         known = UnexpectedError("the Spark job failed", why=text, hint="the job's log has the traceback")
     return known.as_dict()
+
+
+def _is_stopped() -> bool:
+    """Return whether Spark has stopped its application after an error of its own. Then any call may fail in any way."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    context = cast("Any", SparkContext)._active_spark_context
+    try:
+        return context is not None and bool(context._jsc.sc().isStopped())
+    except Py4JError:  # the JVM has ended
+        return True
 
 
 def on_one_machine(spark: SparkSession) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -169,6 +170,9 @@ on_misfit = "null"
             stdout, stderr = process.communicate()
             if not kill_after:
                 stderr += "\nthe command did not end within 900 s"
+        if process.returncode not in {0, -signal.SIGKILL}:
+            with (self.home / "failed.log").open("a", encoding="utf-8") as log:
+                log.write(f"$ {shlex.join(argv)} -> {process.returncode}\n{stdout}\n{stderr}\n")
         return Ended(arguments, process.returncode, stdout, stderr)
 
     def _staging(self) -> str:

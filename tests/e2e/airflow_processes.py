@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -84,6 +85,19 @@ def kill_worker(airflow: Airflow, scheduler: int) -> None:
             lost.add(process)
     for process in sorted(lost):  # the worker first, so that it cannot report anything
         os.kill(process, signal.SIGKILL)
+
+
+def kill_scheduler(airflow: Airflow, scheduler: int) -> None:
+    """Kill the scheduler and all processes that it started, as if their machine had failed."""
+    for process in sorted(one for one in processes_of(airflow.home) if scheduler in {one, *_ancestors(one)}):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _ancestors(process: int) -> Iterator[int]:
+    with suppress(OSError):  # it has ended
+        while process := _parent(process):
+            yield process
 
 
 def _parent(process: int) -> int:

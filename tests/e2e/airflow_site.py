@@ -18,6 +18,7 @@ from loader.error_page import anchor_of
 from loader.errors import LoaderError
 from loader.jars.resolve import jars_folder
 from loader.spark.submit import java_program
+from tests.e2e.airflow_processes import kill_scheduler
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, part_of, running
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
@@ -54,8 +55,8 @@ class Site:
         self._scheduler = self.schedulers.enter_context(part_of(self.airflow, "scheduler"))
 
     def kill_scheduler(self) -> None:
+        kill_scheduler(self.airflow, self.scheduler)
         assert self._scheduler
-        self._scheduler.kill()
         self._scheduler.wait()
 
     def failed(self, task: str, what: str, *, at_once: bool, crm_changes: bool = True, **conf: object) -> str:

@@ -144,13 +144,18 @@ NOTHING_DIFFERS = dict.fromkeys(TABLES, 0)
 
 def assert_loaded_and_followed(shop: Loaded, tables: tuple[str, ...]) -> None:
     """Load these tables, apply changes once, and compare all rows by the command."""
+    load_and_follow(shop)
+    verified = shop.json("verify")["tables"]
+    assert {table["status"] for table in verified} == {"equal"}
+    assert len(verified) == len(tables)
+
+
+def load_and_follow(shop: Loaded) -> None:
+    """Load the tables, and apply changes once."""
     assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
     shop.execute(*changes(3))
     for status in ("applied", "already"):
         assert {table["status"] for table in shop.json("run")["materialise"]["tables"]} == {status}
-    verified = shop.json("verify")["tables"]
-    assert {table["status"] for table in verified} == {"equal"}
-    assert len(verified) == len(tables)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
-from tests.e2e.loaded import Loaded, assert_loaded_and_followed
+from tests.e2e.loaded import Loaded, load_and_follow
 
 SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep")
 pytestmark = pytest.mark.e2e
@@ -24,10 +24,10 @@ WITHOUT_LOADER = str(Path(getattr(sys, "_base_executable", sys.executable)).reso
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
     folder = tmp_path_factory.mktemp("local-cluster")
     with start_server("mysql", folder / "server") as server:
-        found = Loaded(server, folder / "loader", jars)
+        found = Loaded(server, folder / "loader", jars, spark=lambda: request.getfixturevalue("spark"))
         found.configure()
         create_shop(found.address, ROWS)
         found.create_user()
@@ -72,4 +72,5 @@ def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
 
 def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:
     on_cluster(shop)
-    assert_loaded_and_followed(shop, TABLES)
+    load_and_follow(shop)
+    assert shop.differences(TABLES) == dict.fromkeys(TABLES, 0)

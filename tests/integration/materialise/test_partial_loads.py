@@ -18,6 +18,7 @@ from tests.integration.materialise.random_logs import Server, between, plain
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME, SIZE = Column("id", "int"), Column("name", "varchar", charset="utf8mb4"), Column("size", "int")
 BEFORE = table("orders", [ID, NAME, SIZE], ["id"])
@@ -126,9 +127,10 @@ def stopped_for_its_row(result: TableResult) -> bool:
     return bool(result.error) and result.error["what"] == "a change leaves columns out, and its row does not exist"
 
 
+@SWEEP
 def test_any_changes_while_the_load_reads(lake: Lake) -> None:
     """The merge has all rows of the server, or stops the table before its first change."""
-    tables = read_tables(lake, range(30 if os.environ.get("LOADER_SWEEP") else 2))
+    tables = read_tables(lake, range(30))
     lake.staging.interval(
         position(1, 1010), position(1, 1060), [(one.server.schema, one.changes(10, 60)) for one in tables.values()]
     )
@@ -143,7 +145,7 @@ def test_any_changes_while_the_load_reads(lake: Lake) -> None:
     assert sum(result.status == "applied" for result in results) > len(results) // 3
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes minutes; runs in the sweep")
+@SWEEP
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 @pytest.mark.parametrize("seed", range(3))
 def test_merges_before_and_after_the_end_of_the_load(lake: Lake, mode: Any, seed: int) -> None:

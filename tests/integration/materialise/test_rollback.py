@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from tests.integration.materialise.test_renames import barrier
 from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 BAGS = table("bags", [NAME, Column("f", "double")], [])
@@ -120,7 +122,7 @@ def test_a_table_that_is_right_stays_as_it_is(ready: Lake) -> None:
     assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
-@pytest.mark.parametrize("since", [LOADED, SECOND])
+@pytest.mark.parametrize("since", [pytest.param(LOADED, marks=SWEEP), SECOND])
 def test_planted_damage_is_shown_then_mended(ready: Lake, since: int) -> None:
     before, applied = counted(ready), ready.metadata(BAGS).applied
     damage(ready)
@@ -287,7 +289,7 @@ def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     moves_on(ready, BAGS, 3000, [Change("I", number(1, 3100), 5, ("z", "1"))])
 
 
-@pytest.mark.parametrize("moment", ["transaction", "metadata_of"], ids=["before", "within"])
+@pytest.mark.parametrize("moment", [pytest.param("transaction", marks=SWEEP), "metadata_of"], ids=["before", "within"])
 def test_a_merge_meanwhile_makes_the_replay_start_over(
     ready: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
