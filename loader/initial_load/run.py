@@ -57,7 +57,8 @@ def stage_tables(
     """
     tables = _tables(spec)
     _LOG.info("%d tables to load", len(tables))
-    count, outages = TableCount(len(tables)), ServerOutages(spec.server)
+    servers = [spec.server, *([spec.read_from] if spec.read_from else [])]
+    count, outages = TableCount(len(tables)), ServerOutages(servers)
     readers = workers.limited(spec.limits.readers) if spec.limits.readers else workers
 
     def stage_one(table: TableName) -> TableLoad:

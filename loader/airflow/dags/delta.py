@@ -9,8 +9,8 @@ stop. So this DAG cannot be backfilled by date. To go over a part of the log aga
 also names captured tables that are not loaded. With `auto_load` of the source it loads the small ones.
 
 **How to run it.** It is scheduled. A run that you trigger with `until` stops there. The next run goes on to the end of
-the log, so pause the DAG first if the tables must stay there. With `now`, tables with a rule such as `every = "1h"` are
-merged although they are not due.
+the log. If the tables must stay there, first set `airflow.schedule = { delta = "" }` of the source; a run of a paused
+DAG would not start. With `now`, tables with a rule such as `every = "1h"` are merged although they are not due.
 
 **When it fails.** Nothing is lost while the server keeps its log. The next run continues with the oldest interval that
 is not done. The last lines of the failed task's log say what failed, where, why, and what to do.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -24,13 +24,17 @@ _Result = TypeVar("_Result")
 class ServerOutages:
     """The outages of a run, shared by the threads that load tables.
 
-    Work that lost its connection is done again as soon as the server answers, at most ten times. If the server does not
-    answer for `patience` seconds, the run does not wait for it any more. So a long outage fails a run with many tables
-    as soon as a run with one table.
+    Work that lost its connection is done again as soon as all servers answer, at most ten times. If one does not answer
+    for `patience` seconds, the run does not wait for it any more. So a long outage fails a run with many tables as soon
+    as a run with one table.
+
+    Args:
+        servers: the source, and the replica that is read instead, if there is one.
+        patience: in seconds.
     """
 
-    def __init__(self, server: ServerAddress, patience: float = _PATIENCE_SECONDS) -> None:
-        self._server = server
+    def __init__(self, servers: Sequence[ServerAddress], patience: float = _PATIENCE_SECONDS) -> None:
+        self._servers = servers
         self._patience = patience
         self._given_up = False
         self._lock = Lock()
@@ -54,13 +58,15 @@ class ServerOutages:
         return work()
 
     def _answers_again(self) -> bool:
-        """Return whether the server answers within the patience. Other threads wait for the answer of the first."""
+        """Return whether all servers answer within the patience. Other threads wait for the answer of the first."""
         with self._lock:
             until, pause = time.monotonic() + self._patience, _FIRST_PAUSE_SECONDS
             while not self._given_up:
                 try:
-                    with connected(self._server):
-                        return True
+                    for server in self._servers:
+                        with connected(server):
+                            pass
+                    return True
                 except SourceUnavailable as error:
                     left = until - time.monotonic()
                     self._given_up = left <= 0

@@ -165,7 +165,7 @@ def test_a_server_that_does_not_come_back() -> None:
     """The run waits for it once, and not for each table."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    outages = ServerOutages(ServerAddress(host="127.0.0.1", port=port, user="root"), patience=0.5)
+    outages = ServerOutages([ServerAddress(host="127.0.0.1", port=port, user="root")], patience=0.5)
     waited = []
     for name in ("one", "two"):
         began = time.monotonic()

@@ -89,6 +89,21 @@ def test_a_load_waits_for_the_replica_and_reads_it(
     assert {table.status for table in again.values()} == {"already"}
 
 
+def test_a_load_waits_for_a_replica_that_is_down(
+    servers: tuple[SourceServer, SourceServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    primary, replica = servers
+    replica.server.stop()
+    with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.INFO):
+        load = pool.submit(stage, primary, replica, tmp_path)
+        waits = wait_until(lambda: "the server does not answer yet" in caplog.text or load.done(), 60)
+        replica.server.start()
+        found = load.result(60)
+    assert waits
+    assert [table.error for table in found.values()] == [None, None]
+    assert staged_keys(tmp_path, "t") == [1, 2, 3, ONLY_ON_REPLICA]
+
+
 def test_a_replica_that_leaves_changes_out_is_refused(
     servers: tuple[SourceServer, SourceServer], tmp_path: Path
 ) -> None:
