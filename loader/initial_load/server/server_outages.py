@@ -66,11 +66,12 @@ class ServerOutages:
                     for server in self._servers:
                         with connected(server):
                             pass
-                    return True
                 except SourceUnavailable as error:
                     left = until - time.monotonic()
                     self._given_up = left <= 0
                     _LOG.info("the server does not answer yet: %s", error.why)
                     time.sleep(max(0.0, min(pause, left)))
                     pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                else:
+                    return True
             return False
