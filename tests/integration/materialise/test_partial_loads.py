@@ -171,4 +171,4 @@ def test_merges_before_and_after_the_end_of_the_load(lake: Lake, mode: Any, seed
         if kept:
             lake.sql(f"DELETE FROM {lake.warehouse.name(one.server.schema.name)} WHERE deleted")
         assert rows_of(lake, one) == one.server.bag(), (name, cuts)
-    assert sum(result.status == "applied" for result in last.values()) > len(last) // 3
+    assert sum(result.status != "quarantined" for result in last.values()) > len(last) // 3
