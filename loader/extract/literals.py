@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from loader.binlog.events.statement import Query
-from loader.binlog.values.codepages import is_encodable
+from loader.binlog.values.codepages import UNICODE, is_encodable
 from loader.schema.lexer import mark_strings
+
+_OTHER_ASCII, _NO_ASCII = "swe7", set("@[\\]^`{|}~")
+"""A character set whose bytes for these ASCII characters are other characters."""
 
 
 def converted_text(query: Query, *, mariadb: bool) -> str:
-    """Return the statement with U+FFFD for characters of string literals that are lost in the conversion.
+    """Return the statement with U+FFFD for characters of string literals that the server may have read otherwise.
 
-    The server stores a question mark instead. Names are not converted. See "Character Set Introducers" and "Connection
-    Character Sets and Collations" in the MySQL manual. MariaDB also converts literals with an introducer in a DEFAULT.
+    For characters that it cannot convert, it stores a question mark. Names are not converted. See "Character Set
+    Introducers" and "Connection Character Sets and Collations" in the MySQL manual. MariaDB also converts literals with
+    an introducer in a DEFAULT. A literal with an introducer has the bytes of the client, whatever its character set.
     """
-    if not query.literals or query.text.isascii():
+    if query.literals in UNICODE:  # a binary column gets its bytes, of which there are two or four a character
+        return mark_strings(query.text, query.sql_mode, mariadb, lambda _one, _introduced: False)
+    certain = not query.literals and query.is_utf8
+    if certain or (query.text.isascii() and query.literals != _OTHER_ASCII):
         return query.text
-    return mark_strings(query.text, query.sql_mode, mariadb, lambda one: is_encodable(query.literals, one))
+
+    def fits(one: str, introduced: bool) -> bool:
+        if query.literals == _OTHER_ASCII and one in _NO_ASCII:
+            return False
+        return is_encodable(query.literals or "utf8mb4", one) and (query.is_utf8 or not introduced or one.isascii())
+
+    return mark_strings(query.text, query.sql_mode, mariadb, fits)

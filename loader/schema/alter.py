@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from loader.model.engines import FOREIGN_ENGINES, NO_ROWS
 from loader.model.table import TableName
 from loader.schema.changes import (
     FIRST,
@@ -284,7 +285,7 @@ class AlterReader:
             if token.word == "ENGINE":
                 value = next((t.text for t in item[at + 1 :] if t.word != "="), "")
                 if value.upper() not in _ENGINES:
-                    yield Reload(f"ENGINE = {value}")
+                    yield Reload(NO_ROWS if value.upper() in FOREIGN_ENGINES else f"ENGINE = {value}")
 
     def _rest(self) -> list[Token]:
         found = self.cursor.rest()

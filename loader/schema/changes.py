@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from loader.model.engines import NO_ROWS
 from loader.model.table import TableName
 
 VERSIONED = "a system-versioned table logs its history as rows"
@@ -15,6 +16,9 @@ VERSIONED = "a system-versioned table logs its history as rows"
 
 CASCADES = "its foreign keys CASCADE or SET NULL, and the server does not log the rows that they change"
 """Why such tables are not supported on servers that do not log these changes. Loading again does not help."""
+
+UNSUPPORTED = (VERSIONED, CASCADES, NO_ROWS)
+"""Why a table is not supported, so that loading it again does not help."""
 
 FIRST = ""
 """`place` of a column that comes first. For AFTER it is the name of the column before, which is never empty."""
@@ -250,6 +254,7 @@ def recovery_hint(table: TableName, why: str) -> str:
     first = {
         VERSIONED: f"ALTER TABLE {table} DROP SYSTEM VERSIONING on the server",
         CASCADES: "make the foreign keys RESTRICT on the server",
+        NO_ROWS: f"ALTER TABLE {table} ENGINE = InnoDB on the server",
     }.get(why)
     reload = table.load_again
     return f"{table.exclusion}, or {first} and then {reload}" if first else reload

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address
 
 import numpy as np
@@ -30,11 +30,12 @@ _ZEROS["timestamp"] = _ZEROS["datetime"]
 _FORMS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
     "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
-    "time": re.compile(r"-?\d{2,3}:\d\d:\d\d(\.\d{1,6})?"),
+    "time": re.compile(r"(-(?=.*[1-9]))?\d{2,3}:\d\d:\d\d(\.\d{1,6})?"),
 }
 _ADDRESSES = {"uuid": "00000000-0000-0000-0000-000000000000", "inet4": "0.0.0.0", "inet6": "::"}  # noqa: S104
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WHOLE = re.compile(r"-?\d{1,30}")
+_FRACTIONAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN = (1e-4, 1e15)  # floats in this range are written without an exponent
 
 
@@ -107,8 +108,10 @@ def _integer(column: ColumnDefinition, default: Default) -> str | None:
 
 
 def _integer_literal(default: Default) -> int | None:
-    if default.kind in {"hex", "bits"}:
-        return int(default.text or "0", 16 if default.kind == "hex" else 2)
+    if default.kind == "hex":
+        return None  # a number on MySQL; on MariaDB 0x31 is a number, but x'31' is text
+    if default.kind == "bits":
+        return int(default.text or "0", 2)
     return int(default.text) if _WHOLE.fullmatch(default.text) else None
 
 
@@ -118,12 +121,9 @@ def _bit(column: ColumnDefinition, default: Default) -> str | None:
 
 
 def _decimal(column: ColumnDefinition, default: Default) -> str | None:
-    try:
-        value = Decimal(default.text)
-    except InvalidOperation:
+    if default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
         return None
-    if default.kind not in {"string", "number"} or not value.is_finite():
-        return None
+    value = Decimal(default.text)
     sign, digits, exponent = value.as_tuple()
     whole = len(digits) + int(exponent)
     if -int(exponent) > column.scale or whole > column.size - column.scale:
@@ -133,15 +133,10 @@ def _decimal(column: ColumnDefinition, default: Default) -> str | None:
 
 
 def _float(column: ColumnDefinition, default: Default) -> str | None:
-    try:
-        value = float(default.text)
-    except ValueError:
+    if column.rounded or default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
         return None
-    if (
-        column.rounded
-        or default.kind not in {"string", "number"}
-        or not (value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1])
-    ):
+    value = float(default.text)
+    if not (value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1]):
         return None
     shortest = np.float32(value) if column.type == "float" else np.float64(value)
     return np.format_float_positional(shortest, trim="-") if value else "0"

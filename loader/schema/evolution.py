@@ -176,7 +176,13 @@ def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], ste
     if one.widens and not keeps_labels(column, one.column.charset):
         raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, which changes their text")
     if isinstance(one.action, ModifyColumn):
-        return _modified_origin(column, origin, one.action, step)
+        origin = _modified_origin(column, origin, one.action, step)
+    if not keyed or column.type != "timestamp":
+        return origin
+    if isinstance(origin, ColumnOrigin):
+        return replace(origin, dated=True)  # MariaDB puts the time of the statement for NULL
+    if origin.text is None:
+        raise NotLoggedError("the server gave existing rows other values")
     return origin
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 
 from loader.schema.changes import Default
@@ -28,6 +29,12 @@ _OPERATORS = {
     "XOR",
     "LIKE",
     "IS",
+}
+_FORMS = {  # of literals behind a word that have the value of the text alone
+    "_utf8": re.compile(".*", re.DOTALL),
+    "DATE": re.compile(r"\d{4}-\d\d-\d\d"),
+    "TIME": re.compile(r"\d\d:\d\d:\d\d"),
+    "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
 }
 _SIGNS = {"+", "-", "~", "!"}
 
@@ -58,8 +65,8 @@ def _literal(found: list[Token]) -> Default | None:
     if len(found) == 2 and found[0].word in {"+", "-"} and found[1].kind == "number":
         return Default("number", found[0].text.replace("+", "") + found[1].text)
     if len(found) == 2 and found[0].kind == "word" and found[1].kind == "string":
-        introduced = found[0].text.startswith("_utf8") or found[0].word in {"DATE", "TIME", "TIMESTAMP"}
-        return Default("string", found[1].text) if introduced else None
+        form = _FORMS.get("_utf8" if found[0].text.startswith("_utf8") else found[0].word)
+        return Default("string", found[1].text) if form and form.fullmatch(found[1].text) else None
     if len(found) != 1:
         return None
     match found[0].kind, found[0].word:

@@ -77,12 +77,22 @@ def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
     return found
 
 
-def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str], bool]) -> str:
-    """Return the statement with UNKNOWN for each character of its strings that does not fit."""
-    pattern, found, at = _pattern(sql_mode, mariadb), list[str](), 0
+def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, bool], bool]) -> str:
+    """Return the statement with UNKNOWN for each character of its strings that does not fit.
+
+    `fits` also gets whether the string has an introducer, such as `_latin1'a'` or `N'a'`.
+    """
+    pattern, found, at, before = _pattern(sql_mode, mariadb), list[str](), 0, ""
     while match := pattern.match(text, at):
-        raw = match[0]
-        found.append("".join(c if fits(c) else UNKNOWN for c in raw) if match.lastgroup == "string" else raw)
+        raw, kind = match[0], match.lastgroup
+        if kind == "string":
+            named = before.startswith("_") or raw[0] in "nN"
+            inside = re.search(r"['\"]", raw)
+            start = inside.end() if inside else 0
+            marked = (c if fits(c, named) else UNKNOWN for c in raw[start:-1])
+            raw = raw[:start] + "".join(marked) + raw[-1]
+        found.append(raw)
+        before = raw if kind not in {"space", "comment"} else before
         at = match.end()
     return "".join(found) + text[at:]
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from loader.model.engines import FOREIGN_ENGINES, NO_ROWS
 from loader.model.table import TableName
 from loader.schema.alter import AlterReader
 from loader.schema.changes import (
     CASCADES,
+    UNSUPPORTED,
     VERSIONED,
     Action,
     Altered,
@@ -39,6 +41,7 @@ _OTHER_OBJECTS = {
 }  # fmt: skip
 _SCHEMA_OPTIONS = {"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE"}
 _PAD_CHAR = 1 << 31
+_EMPTY_IS_NULL = 1 << 32  # of MariaDB
 _FAR = 8
 """The kind of object must be among this many tokens after the verb."""
 
@@ -71,10 +74,16 @@ def table_changes(
 
 
 def inner_statement(found: list[Token]) -> list[Token]:
-    """Return the statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; others unchanged."""
+    """Return the statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; others unchanged.
+
+    Raises:
+        UnreadableError: it sets the sql_mode, on which quotes and escapes depend.
+    """
     words = [token.word for token in found]
     if words[:2] != ["SET", "STATEMENT"]:
         return found
+    if "FOR" in words and "SQL_MODE" in words[: words.index("FOR")]:
+        raise UnreadableError("SET STATEMENT sets another sql_mode than the one by which its text is read")
     return found[words.index("FOR") + 1 :] if "FOR" in words else []
 
 
@@ -147,6 +156,8 @@ class _Reader:
             return (Unreadable(table, VERSIONED),)
         if self.unlogged_cascades and _has_cascades(cursor.rest()):
             return (Unreadable(table, CASCADES),)
+        if _has_foreign_engine(cursor.rest()):
+            return (Unreadable(table, NO_ROWS),)
         defines = self._read_definitions(table)
         charset = default_charset(cursor.rest()) if defines is not None else ""
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
@@ -181,6 +192,12 @@ class _Reader:
             return (Unreadable(None if several else table, str(error)),)
         if self.unlogged_cascades and _has_cascades(cursor.tokens[start:]):
             actions = (Reload(CASCADES), *actions)
+        # Not even a table without rows can be followed from then on.
+        if lasting := [one.reason for one in actions if isinstance(one, Reload) and one.reason in UNSUPPORTED]:
+            names = [table, *(one.new for one in reader.others if isinstance(one, Renamed) and one.old == table)]
+            return (*(Unreadable(name, lasting[0]) for name in names), *reader.others)
+        if self.mariadb and self.sql_mode & _EMPTY_IS_NULL and Token("string", "") in cursor.tokens[start:]:
+            actions = (Reload("sql_mode EMPTY_STRING_IS_NULL makes '' NULL"), *actions)
         if "IGNORE" in before:
             actions = (Reload("ALTER IGNORE may delete rows"), *actions)
         if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
@@ -241,6 +258,12 @@ def has_query(found: Sequence[Token]) -> bool:
         depth += {"(": 1, ")": -1}.get(word, 0)
         before = word
     return False
+
+
+def _has_foreign_engine(found: Sequence[Token]) -> bool:
+    """Return whether a table gets an engine of FOREIGN_ENGINES. `found`: the tokens behind its name."""
+    named = [token.text.upper() for token in found if token.word != "="]
+    return any(word == "ENGINE" and engine in FOREIGN_ENGINES for word, engine in pairwise(named))
 
 
 def _has_cascades(found: Sequence[Token]) -> bool:

@@ -7,6 +7,7 @@ schema tries every pair of types.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from loader.model.table import Column
@@ -30,6 +31,9 @@ _NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
 """Character sets in which ASCII characters have other bytes; "" is an unknown one."""
 
 _NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit"), ("decimal", "decimal")}
+_NUMBER = re.compile(r"\s*[+-]?\d")
+"""The beginning of a label that the server can read as the number of another one."""
+
 _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
 _GROWING = {"datetime", "timestamp"}
 
@@ -108,7 +112,7 @@ def _keeps_removed_labels(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     """
     gone = [label for label in old if label not in new]
     shapes = {_shape(label) for label in new}
-    return all(label.isascii() and not label[:1].isdigit() and _shape(label) not in shapes for label in gone)
+    return all(label.isascii() and not _NUMBER.match(label) and _shape(label) not in shapes for label in gone)
 
 
 def _shape(label: str) -> str:

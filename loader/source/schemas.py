@@ -16,6 +16,7 @@ from pymysql.connections import Connection
 
 from loader.binlog.values.codepages import is_supported
 from loader.errors import UnsupportedError, UsageError
+from loader.model.engines import FOREIGN_ENGINES, NO_ROWS
 from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema
 from loader.resources import sql
@@ -192,6 +193,8 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
                 hint=f"{name.exclusion}, or run ALTER TABLE {name} DROP SYSTEM VERSIONING and load it",
                 table=name,
             )
+        if engine.upper() in FOREIGN_ENGINES:
+            raise _refused(name, f"tables of engine {engine} are not supported", NO_ROWS)
         hashed = any(row["index_type"] == "HASH" for rows in _unique_indexes(connection, name).values() for row in rows)
         if hashed and engine != "MEMORY":
             raise _refused(

@@ -31,6 +31,8 @@ _COLLATIONS, _PAIR = 131, 4
 _SIZES = {_FLAGS2: 4, _SQL_MODE: 8, _AUTO_INCREMENT: 4, _CHARSET: 6}
 _LENGTH_FIRST = {_TIME_ZONE, _CATALOG}
 
+_UTF8 = {"utf8mb3", "utf8mb4"}
+
 _CREATED = re.compile(
     rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?[^\n]+ \(\n  (?P<quote>[`\"]?).*?\n\)(?P<options>.*)", re.DOTALL
 )
@@ -84,7 +86,9 @@ class Query(NamedTuple):
         text: the statement.
         sql_mode: bits as in `Query_log_event::sql_mode`; 0 if the event does not say.
         server_charset: of `collation_server`; empty if the event does not say.
-        literals: the character set to which the server converted the string literals; empty for that of the client.
+        literals: a character set; the server lost the characters of string literals that it does not have. Empty if it
+            lost none. `ascii` if nothing is known about other characters.
+        is_utf8: the character set of the client is UTF-8, so literals with an introducer are as the text shows them.
     """
 
     database: str
@@ -92,6 +96,7 @@ class Query(NamedTuple):
     sql_mode: int
     server_charset: str
     literals: str = ""
+    is_utf8: bool = True
 
 
 def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
@@ -112,13 +117,25 @@ def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
     database = cursor.text(name)
     cursor.take(1)
     charsets = found.get(_CHARSET, b"")
-    text = _text(cursor.take(cursor.remaining), charsets, begun=begun)
+    raw = cursor.take(cursor.remaining)
+    text, known = _text(raw, charsets, begun=begun)
     sql_mode = int.from_bytes(found.get(_SQL_MODE, b""), "little")
     if not charsets:
         return Query(database, text, sql_mode, "")
     client, connection, server = (charset_of(int.from_bytes(charsets[at : at + 2], "little")) for at in (0, 2, 4))
-    literals = connection if connection != client and "binary" not in {client, connection} else ""
-    return Query(database, text, sql_mode, server, literals)
+    literals = _literals(client, connection) if known else "ascii"
+    return Query(database, text, sql_mode, server, literals, client in _UTF8)
+
+
+def _literals(client: str, connection: str) -> str:
+    """Return the character set whose characters survive in string literals; see `Query`."""
+    if "binary" in {client, connection}:
+        return "ascii"  # bytes are taken as they are, and converted for each column
+    if client == "swe7":
+        return client  # its ASCII bytes are other characters
+    if connection in {client, "utf8mb4"}:
+        return "utf8mb3" if client == "utf8mb3" else ""
+    return connection
 
 
 def _variables(cursor: Cursor) -> dict[int, bytes]:
@@ -132,16 +149,16 @@ def _variables(cursor: Cursor) -> dict[int, bytes]:
     return found
 
 
-def _text(raw: bytes, charsets: bytes, *, begun: bool) -> str:
-    """Decode the statement, with U+FFFD for invalid bytes."""
+def _text(raw: bytes, charsets: bytes, *, begun: bool) -> tuple[str, bool]:
+    """Decode the statement, and return whether that is certain. Invalid bytes become U+FFFD."""
     client = charset_of(int.from_bytes(charsets[:2], "little"))
     plain = raw.isascii() or not charsets or client == "binary"
     for charset in (
         ("utf8mb4",) if plain else ("utf8mb4", client) if _written_by_server(raw, begun=begun) else (client,)
     ):
         with suppress(UnicodeDecodeError, LookupError):
-            return decode_text(charset, raw)
-    return raw.decode("utf-8", "replace")
+            return decode_text(charset, raw), True
+    return raw.decode("utf-8", "replace"), False
 
 
 def _written_by_server(raw: bytes, *, begun: bool) -> bool:

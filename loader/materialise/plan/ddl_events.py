@@ -313,8 +313,7 @@ class _StatementEvents:
         )
 
     def _unreadable(self, why: str) -> UnsupportedError:
-        unsupported = why in {changes.VERSIONED, changes.CASCADES}
-        what = "created an unsupported table" if unsupported else "may change the table cannot be read"
+        what = "made an unsupported table" if why in changes.UNSUPPORTED else "may change the table cannot be read"
         return UnsupportedError(
             f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,

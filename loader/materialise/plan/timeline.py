@@ -6,6 +6,7 @@ epoch. The statements between two epochs say where existing rows get the values 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -25,6 +26,8 @@ from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Evolution, Ori
 from loader.staging.documents import Manifest, StagedFile
 from loader.types.warehouse import spark_type, widened_type
 
+_HASH = re.compile(r"DB_ROW_HASH_\d+")
+_PERIOD = (("row_start", "timestamp"), ("row_end", "timestamp"))
 Lifecycle = Literal["", "fresh", "gone"]
 """`fresh`: the table was created, and no row has shown its columns yet. `gone`: it was dropped or renamed away."""
 
@@ -93,6 +96,7 @@ class _TimelineBuilder:
     Attributes:
         low: the seqno up to which records are in an epoch.
         steps: ALTER TABLE steps since the last epoch.
+        created: a statement in the log made the table.
     """
 
     def __init__(self, state: TableState) -> None:
@@ -103,6 +107,7 @@ class _TimelineBuilder:
         self.epochs: list[Epoch] = []
         self.first_epoch = 0
         self.copy_source: CopySource | None = None
+        self.created = False
         if state.schema is not None:
             origins = {column.name: ColumnOrigin(column.name) for column in state.schema.columns}
             self.epochs.append(Epoch(state.schema, origins, state.applied, state.applied))
@@ -200,7 +205,7 @@ def _apply_event(builder: _TimelineBuilder, event: TableEvent, find_copy_source:
     elif isinstance(event, TableCreated):
         if event.certain or builder.state == "gone":
             builder.empty()
-            builder.state, builder.steps = "fresh", []
+            builder.state, builder.steps, builder.created = "fresh", [], True
     elif isinstance(event, RenamedFrom):
         _take_rows(builder, event, find_copy_source(event))
 
@@ -268,8 +273,28 @@ def _evolve_to_staged(builder: _TimelineBuilder, name: TableName, schemas: Seque
             table=name,
         )
     if builder.state == "fresh" or builder.schema is None:
+        if builder.created:
+            _check_hidden_columns(name, schemas[0])
         return Evolution(schemas[0], match_columns(builder.schema, schemas[0]))
     return evolve(builder.schema, builder.steps, schemas[0])
+
+
+def _check_hidden_columns(name: TableName, schema: TableSchema) -> None:
+    """Check the columns of a table that no load has checked.
+
+    Raises:
+        UnsupportedError: some of them look like those that MariaDB hides: hashes of a long unique key, or the period of
+            a system-versioned table, which CREATE TABLE LIKE copies.
+    """
+    shape = tuple((column.name, column.type) for column in schema.columns[-2:])
+    hidden = [column.name for column in schema.columns if _HASH.fullmatch(column.name)]
+    if hidden or shape == _PERIOD:
+        raise UnsupportedError(
+            "the table has columns that MariaDB may hide, which its log does not tell",
+            why=f"{', '.join(hidden or dict(_PERIOD))}: of a unique key of unlimited length, or of system versioning",
+            hint=name.load_again,
+            table=name,
+        )
 
 
 def _evolve_if_possible(builder: _TimelineBuilder, schemas: Sequence[TableSchema]) -> Evolution | None:

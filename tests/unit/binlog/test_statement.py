@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.events.statement import read_query
+from loader.binlog.events.statement import Query, read_query
 from loader.errors import BinlogFormatError
 from tests.unit.binlog.builder import LogBuilder
 
@@ -24,17 +24,11 @@ def body(text: str | bytes, database: str = "", variables: bytes = FLAGS) -> byt
 @settings(deadline=None, max_examples=100)
 @given(st.text(max_size=200), st.text(max_size=40).filter(lambda name: len(name.encode()) < 256 and "\0" not in name))
 def test_text_and_database_of_any_characters(text: str, database: str) -> None:
-    assert read_query(2, body(text, database)) == (database, text, 0, "", "")
+    assert read_query(2, body(text, database)) == Query(database, text, 0, "")
 
 
 def test_bytes_that_are_not_utf8_are_marked() -> None:
-    assert read_query(2, body(b"ALTER TABLE t COMMENT 'caf\xe9'")) == (
-        "",
-        "ALTER TABLE t COMMENT 'caf\ufffd'",
-        0,
-        "",
-        "",
-    )
+    assert read_query(2, body(b"ALTER TABLE t COMMENT 'caf\xe9'")).text == "ALTER TABLE t COMMENT 'caf\ufffd'"
 
 
 ANSI_AND_STRICT = 1 << 2 | 1 << 22 | 1 << 32
@@ -64,16 +58,30 @@ def test_mariadb_logs_the_collations_of_character_sets_before_the_character_set(
     collations = b"\x83\2" + struct.pack("<HHHH", 33, 2048, 45, 2304)
     variables = FLAGS + SQL_MODE + CATALOG + collations + charset(8) + b"\x81" + bytes(8)
     found = read_query(2, body("ALTER TABLE `ö` CHARACTER SET latin1".encode("latin1"), "shop", variables))
-    assert found == ("shop", "ALTER TABLE `ö` CHARACTER SET latin1", ANSI_AND_STRICT, "utf8mb4", "")
+    assert found[:5] == ("shop", "ALTER TABLE `ö` CHARACTER SET latin1", ANSI_AND_STRICT, "utf8mb4", "")
+    assert not found.is_utf8
 
 
 @pytest.mark.parametrize(
     ("client", "connection", "literals"),
-    [(45, 8, "latin1"), (45, 255, ""), (8, 45, "utf8mb4"), (63, 8, ""), (45, 63, ""), (45, 9999, "collation 9999")],
-)
+    [
+        (45, 8, "latin1"), (45, 255, ""), (8, 45, ""), (8, 8, ""), (63, 8, "ascii"), (45, 63, "ascii"), (63, 63, "ascii"),
+        (45, 9999, "collation 9999"), (33, 33, "utf8mb3"), (33, 45, "utf8mb3"), (45, 33, "utf8mb3"), (8, 10, "swe7"),
+        (10, 45, "swe7"), (45, 35, "ucs2"),
+    ],
+)  # fmt: skip
 def test_the_character_set_of_literals_is_that_of_the_connection(client: int, connection: int, literals: str) -> None:
     variables = FLAGS + b"\4" + struct.pack("<HHH", client, connection, 8)
     assert read_query(2, body("X", "d", variables)).literals == literals
+
+
+@pytest.mark.parametrize("client", [11, 28, 33])
+def test_bytes_that_the_client_cannot_have_sent_make_literals_uncertain(client: int) -> None:
+    """The server reads them as question marks or as other characters, although they are UTF-8."""
+    variables = FLAGS + b"\4" + struct.pack("<HHH", client, 45, 45)
+    found = read_query(2, body("DEFAULT '漢😀'".encode(), "d", variables))
+    assert found.text == "DEFAULT '漢😀'"
+    assert found.literals == ("utf8mb3" if client == 33 else "ascii")
 
 
 CREATED = "CREATE TABLE `ö` (\n  `ü` int NOT NULL\n)"
@@ -111,13 +119,13 @@ def test_a_statement_that_is_no_utf8_is_never_taken_for_one_of_the_server() -> N
 
 
 def test_variables_of_unknown_length_end_the_reading() -> None:
-    assert read_query(2, body("X", "shop", FLAGS + b"\x7f" + SQL_MODE)) == ("shop", "X", 0, "", "")
+    assert read_query(2, body("X", "shop", FLAGS + b"\x7f" + SQL_MODE)) == Query("shop", "X", 0, "")
 
 
 def test_a_load_data_statement_has_more_before_it() -> None:
     plain = body("LOAD DATA INFILE 'x' INTO TABLE t", "shop")
     event = plain[:13] + struct.pack("<IIIB", 1, 10, 20, 0) + plain[13:]
-    assert read_query(18, event) == ("shop", "LOAD DATA INFILE 'x' INTO TABLE t", 0, "", "")
+    assert read_query(18, event) == Query("shop", "LOAD DATA INFILE 'x' INTO TABLE t", 0, "")
 
 
 def test_a_statement_that_is_cut_inside_its_head_is_damage() -> None:

@@ -20,6 +20,9 @@ ANSI_QUOTES, NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
         ("latin1", "ADD ż INT DEFAULT '\\' /* 'ż' */", NO_BACKSLASH_ESCAPES, "ADD ż INT DEFAULT '\\' /* 'ż' */"),
         ("latin1", "ADD x INT DEFAULT _utf8mb4'ż' /*! COMMENT 'ż'*/", 0,
          "ADD x INT DEFAULT _utf8mb4'\ufffd' /*! COMMENT '\ufffd'*/"),
+        ("swe7", "ADD `a[` INT DEFAULT 'a[b~'", 0, "ADD `a[` INT DEFAULT 'a\ufffdb\ufffd'"),
+        ("ucs2", "ADD `a` INT DEFAULT 'ab'", 0, "ADD `a` INT DEFAULT '\ufffd\ufffd'"),
+        ("ascii", "ADD ż INT DEFAULT N'aż'", 0, "ADD ż INT DEFAULT N'a\ufffd'"),
         ("utf8mb4", "DEFAULT 'ż😀'", 0, "DEFAULT 'ż😀'"), ("utf8mb3", "DEFAULT 'ż😀'", 0, "DEFAULT 'ż\ufffd'"),
         ("latin2", "DEFAULT 'żä日'", 0, "DEFAULT 'żä\ufffd'"), ("sjis", "DEFAULT '日ä'", 0, "DEFAULT '日\ufffd'"),
         ("collation 9999", "DEFAULT 'äa'", 0, "DEFAULT '\ufffda'"), ("latin1", "DEFAULT 'ż", 0, "DEFAULT 'ż"),
@@ -27,6 +30,13 @@ ANSI_QUOTES, NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
 )  # fmt: skip
 def test_characters_that_the_connection_lacks_are_unknown(literals: str, text: str, sql_mode: int, found: str) -> None:
     assert converted_text(Query("d", text, sql_mode, "", literals), mariadb=False) == found
+
+
+def test_literals_with_an_introducer_are_bytes_of_the_client() -> None:
+    text = "DEFAULT _utf8mb4'é', DEFAULT N'aé', DEFAULT 'é', DEFAULT _utf8mb4 /* */ 'é' COMMENT 'é'"
+    marked = "DEFAULT _utf8mb4'\ufffd', DEFAULT N'a\ufffd', DEFAULT 'é', DEFAULT _utf8mb4 /* */ '\ufffd' COMMENT 'é'"
+    assert converted_text(Query("d", text, 0, "", "", True), mariadb=False) == text
+    assert converted_text(Query("d", text, 0, "", "", False), mariadb=False) == marked
 
 
 @pytest.mark.parametrize("charset", ["latin1", "utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32", *SINGLE, *WITH_PAIRS])
