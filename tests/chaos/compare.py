@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -197,12 +197,20 @@ def warehouse_rows(arrow: Any, columns: list[Column]) -> Iterator[tuple[Any, ...
     return zip(*values, strict=True)
 
 
+def _decimal(value: Any) -> Any:
+    """A number. Of rows that were deleted before the column had this type, the text that they had."""
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return value
+
+
 def _from_warehouse(column: Column) -> Canonical:
     kind = column.type
     if kind in INTEGERS or kind in {"bit", "year"}:
         return int
     if kind == "decimal":
-        return lambda value: Decimal(str(value))
+        return _decimal
     if kind in {"float", "double"}:
         return lambda value: repr(float(value))
     if kind in BINARIES or kind in {"point", "geometry"}:

@@ -87,11 +87,12 @@ def kill_worker(airflow: Airflow, scheduler: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def kill_scheduler(airflow: Airflow, scheduler: int) -> None:
-    """Kill the scheduler and all processes that it started, as if their machine had failed."""
-    for process in sorted(one for one in processes_of(airflow.home) if scheduler in {one, *_ancestors(one)}):
+def kill_with_children(process: int) -> None:
+    """Kill a process and all that it started, as if their machine had failed. Their environment may be overwritten."""
+    everybody = [int(one.name) for one in Path("/proc").glob("[0-9]*")]
+    for lost in sorted(one for one in everybody if process in {one, *_ancestors(one)}):
         with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+            os.kill(lost, signal.SIGKILL)
 
 
 def _ancestors(process: int) -> Iterator[int]:

@@ -18,7 +18,7 @@ from loader.error_page import anchor_of
 from loader.errors import LoaderError
 from loader.jars.resolve import jars_folder
 from loader.spark.submit import java_program
-from tests.e2e.airflow_processes import kill_scheduler
+from tests.e2e.airflow_processes import kill_with_children
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, part_of, running
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
@@ -55,7 +55,7 @@ class Site:
         self._scheduler = self.schedulers.enter_context(part_of(self.airflow, "scheduler"))
 
     def kill_scheduler(self) -> None:
-        kill_scheduler(self.airflow, self.scheduler)
+        kill_with_children(self.scheduler)
         assert self._scheduler
         self._scheduler.wait()
 
