@@ -86,10 +86,9 @@ def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, b
     while match := pattern.match(text, at):
         raw, kind = match[0], match.lastgroup
         if kind == "string":
-            named = before.startswith("_") or raw[0] in "nN"
-            inside = re.search(r"['\"]", raw)
-            start = inside.end() if inside else 0
-            marked = (c if fits(c, named) else UNKNOWN for c in raw[start:-1])
+            national = raw[0] in "nN"
+            introduced, start = national or before.startswith("_"), 1 + national
+            marked = (c if fits(c, introduced) else UNKNOWN for c in raw[start:-1])
             raw = raw[:start] + "".join(marked) + raw[-1]
         found.append(raw)
         before = raw if kind not in {"space", "comment"} else before

@@ -67,23 +67,22 @@ def table_changes(
             with CASCADE, SET NULL or SET DEFAULT must then stop.
     """
     try:
-        cursor = TokenCursor(inner_statement(tokens(statement, sql_mode, mariadb)), folds=folds)
+        found = tokens(statement, sql_mode, mariadb)
+        inner = inner_statement(found)
+        before = {token.word for token in found[: len(found) - len(inner)]}
+        if "SQL_MODE" in before and {'"', "\\"} & set(statement):
+            raise UnreadableError("SET STATEMENT sets another sql_mode than that by which the server read its quotes")
+        cursor = TokenCursor(inner, folds=folds)
         return _Reader(cursor, database, sql_mode, mariadb, unlogged_cascades).read()
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
 
 
 def inner_statement(found: list[Token]) -> list[Token]:
-    """Return the statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; others unchanged.
-
-    Raises:
-        UnreadableError: it sets the sql_mode, on which quotes and escapes depend.
-    """
+    """Return the statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; others unchanged."""
     words = [token.word for token in found]
     if words[:2] != ["SET", "STATEMENT"]:
         return found
-    if "FOR" in words and "SQL_MODE" in words[: words.index("FOR")]:
-        raise UnreadableError("SET STATEMENT sets another sql_mode than the one by which its text is read")
     return found[words.index("FOR") + 1 :] if "FOR" in words else []
 
 

@@ -316,7 +316,10 @@ def test_tables_that_no_log_can_tell_about(statement: str, why: str) -> None:
 
 
 def test_settings_inside_a_statement_that_change_how_it_is_read() -> None:
-    (found,) = read("SET STATEMENT sql_mode='NO_BACKSLASH_ESCAPES' FOR ALTER TABLE t ADD c INT")
+    statement = "SET STATEMENT sql_mode='NO_BACKSLASH_ESCAPES' FOR ALTER TABLE t ADD c INT COMMENT '{}'"
+    (found,) = read(statement.format("a"))
+    assert isinstance(found, Altered)
+    (found,) = read(statement.format("a\\b"))
     assert isinstance(found, Unreadable) and found.table is None
 
 
