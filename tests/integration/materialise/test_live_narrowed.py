@@ -33,3 +33,14 @@ def test_a_float_where_the_table_of_the_same_name_had_a_double(live: LiveSource,
     live.run("DELETE FROM t WHERE n > 4")
     assert live.statuses(live.delta()) == {"t": "applied"}
     assert warehouse(live) == rows(live) == [(3.0, 3)]
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [("DECIMAL(20,0)", "DECIMAL(5,0)"), ("BIGINT", "INT")])
+def test_rows_without_a_key_are_found_in_wider_columns(live: LiveSource, wide: str, narrow: str) -> None:
+    live.run(f"CREATE TABLE t (c {wide}, n INT)", "INSERT INTO t VALUES (1, 1)")
+    live.load()
+    live.run("DROP TABLE t", f"CREATE TABLE t (c {narrow}, n INT)", "INSERT INTO t VALUES (1, 1), (1, 1), (2, 2)")
+    live.delta()
+    live.run("DELETE FROM t WHERE n = 1 LIMIT 1", "UPDATE t SET c = 99999 WHERE n = 2")
+    assert live.statuses(live.delta()) == {"t": "applied"}
+    assert warehouse(live) == rows(live) == [(1, 1), (99999, 2)]
