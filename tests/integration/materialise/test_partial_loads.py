@@ -149,7 +149,10 @@ def test_any_changes_while_the_load_reads(lake: Lake) -> None:
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 @pytest.mark.parametrize("seed", range(3))
 def test_merges_before_and_after_the_end_of_the_load(lake: Lake, mode: Any, seed: int) -> None:
-    """In the end a table that never stopped has all rows of the server."""
+    """In the end a table that never stopped has all rows of the server.
+
+    With soft_delete most stop: a row that was deleted before the load read it cannot be kept without all its columns.
+    """
     kept = "deleted" if mode == "soft_delete" else ""
     lake.rules = (TableRule(tables=("*",), mode=mode, deleted_column=kept, seqno_column="", committed_at_column=""),)
     tables = read_tables(lake, range(100 * seed, 100 * seed + 10))
@@ -171,4 +174,4 @@ def test_merges_before_and_after_the_end_of_the_load(lake: Lake, mode: Any, seed
         if kept:
             lake.sql(f"DELETE FROM {lake.warehouse.name(one.server.schema.name)} WHERE deleted")
         assert rows_of(lake, one) == one.server.bag(), (name, cuts)
-    assert sum(result.status != "quarantined" for result in last.values()) > len(last) // 3
+    assert kept or sum(result.status != "quarantined" for result in last.values()) > len(last) // 3
