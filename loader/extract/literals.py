@@ -17,7 +17,7 @@ def converted_text(query: Query, *, mariadb: bool) -> str:
     Introducers" and "Connection Character Sets and Collations" in the MySQL manual. MariaDB also converts literals with
     an introducer in a DEFAULT. A literal with an introducer has the bytes of the client, whatever its character set.
     """
-    if query.literals in UNICODE:  # a binary column gets its bytes, of which there are two or four a character
+    if query.literals in UNICODE:  # a binary column stores two or four bytes for each character
         return mark_strings(query.text, query.sql_mode, mariadb, lambda _one, _introduced: False)
     certain = not query.literals and query.is_utf8
     if certain or (query.text.isascii() and query.literals != _OTHER_ASCII):

@@ -23,6 +23,9 @@ _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _BYTES = {"varchar": 1 << 16} | _TEXTS
 """Text types, with an upper bound of the bytes of a value."""
 
+_NUMERIC_LABEL = re.compile(r"\s*[+-]?\d")
+"""How a label begins that the server can read as the number of another label."""
+
 _WIDEST = 4  # maximum bytes of a character
 CHANGES_CHARACTERS = {"cp932", "tis620"}
 """Character sets for which the servers' conversion changes some characters."""
@@ -31,9 +34,6 @@ _NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
 """Character sets in which ASCII characters have other bytes; "" is an unknown one."""
 
 _NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit"), ("decimal", "decimal")}
-_NUMBER = re.compile(r"\s*[+-]?\d")
-"""The beginning of a label that the server can read as the number of another one."""
-
 _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
 _GROWING = {"datetime", "timestamp"}
 
@@ -112,7 +112,7 @@ def _keeps_removed_labels(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     """
     gone = [label for label in old if label not in new]
     shapes = {_shape(label) for label in new}
-    return all(label.isascii() and not _NUMBER.match(label) and _shape(label) not in shapes for label in gone)
+    return all(label.isascii() and not _NUMERIC_LABEL.match(label) and _shape(label) not in shapes for label in gone)
 
 
 def _shape(label: str) -> str:

@@ -402,7 +402,7 @@ def _newest_interval(airflow: Airflow) -> str:
 
 
 def _contiguous(airflow: Airflow, start: int) -> bool:
-    """Whether the intervals of all runs from there on follow each other, also of those that the schedule made."""
+    """Whether the intervals from `start` on follow each other. Those of scheduled runs count as well."""
     runs = [run["dag_run_id"] for run in airflow.get(f"{DELTA}/dagRuns")["dag_runs"] if run["state"] == "success"]
     intervals = [airflow.result(run, "plan_interval") for run in runs]
     found = {(one["start_seqno"], one["stop_seqno"]) for one in intervals if one["start_seqno"] >= start}

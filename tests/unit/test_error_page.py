@@ -60,7 +60,8 @@ def test_the_command_prints_every_entry(tmp_path: Path) -> None:
     without = CliRunner().invoke(app, ["--config", str(config), "errors"])
     assert without.exit_code == 0
     assert "\nThe log was purged: #log-purged\n" in without.stdout
-    assert "See the runbook (docs/runbook.md#log-purged)." in without.stdout
+    links = "runbook (docs/runbook.md#log-purged). If another server took over, see Failover"
+    assert f"See the {links} (docs/how-to/failover.md#with-gtids).\n" in without.stdout
     config.write_text("not TOML")
     assert CliRunner().invoke(app, ["--config", str(config), "errors"]).stdout == without.stdout
     config.write_text(SITE + GOOD)

@@ -61,9 +61,10 @@ def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branc
     named = (sf.col(identifier(column.name)).alias(f"b_{column.value}") for column in image)
     there = session.table(branch).where(changes.within).select(*named, "_file", "_pos")
     # A column of the warehouse can be wider than that of the server. Structs with two types cannot be compared.
-    wide = (sf.col(c.value).cast(there.schema[f"b_{c.value}"].dataType) for c in image)
-    theirs = (comparable(c, f"b_{c.value}") for c in image)
-    equal = same_values(theirs, (comparable(c, one) for c, one in zip(image, wide, strict=True)))
+    equal = same_values(
+        (comparable(c, f"b_{c.value}") for c in image),
+        (comparable(c, sf.col(c.value).cast(there.schema[f"b_{c.value}"].dataType)) for c in image),
+    )
     gone = changes.frame.where("net < 0")
     found = there.join(sf.broadcast(gone), equal).drop(*(f"b_{c.value}" for c in image))
     equals = Window.partitionBy(*(comparable(column, column.value) for column in image))

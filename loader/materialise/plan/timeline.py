@@ -28,6 +28,8 @@ from loader.types.warehouse import spark_type, widened_type
 
 _HASH = re.compile(r"DB_ROW_HASH_\d+")
 _PERIOD = (("row_start", "timestamp"), ("row_end", "timestamp"))
+"""The names that MariaDB gives to hidden columns, which its log has: of long unique keys, and of system versioning."""
+
 Lifecycle = Literal["", "fresh", "gone"]
 """`fresh`: the table was created, and no row has shown its columns yet. `gone`: it was dropped or renamed away."""
 
@@ -283,8 +285,8 @@ def _check_hidden_columns(name: TableName, schema: TableSchema) -> None:
     """Check the columns of a table that no load has checked.
 
     Raises:
-        UnsupportedError: some of them look like those that MariaDB hides: hashes of a long unique key, or the period of
-            a system-versioned table, which CREATE TABLE LIKE copies.
+        UnsupportedError: some have the names of hidden columns. The table may have a unique key of unlimited length, or
+            system versioning, which CREATE TABLE LIKE copies.
     """
     shape = tuple((column.name, column.type) for column in schema.columns[-2:])
     hidden = [column.name for column in schema.columns if _HASH.fullmatch(column.name)]

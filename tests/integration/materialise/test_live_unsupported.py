@@ -82,7 +82,7 @@ def test_an_alter_that_also_renames(source: LiveSource) -> None:
 
 
 def test_versions_of_rows(source: LiveSource) -> None:
-    """System versioning is added, or copied by LIKE, of which the log says nothing."""
+    """ALTER TABLE adds system versioning. CREATE TABLE LIKE copies it, which the log does not show."""
     if not on_mariadb(source):
         pytest.skip("only MariaDB has system versioning")
     source.load()
