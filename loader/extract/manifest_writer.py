@@ -11,7 +11,7 @@ from loader.extract.ddl.barriers import find_barriers
 from loader.extract.gtids.marks import gtid_set
 from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.incomplete_tables import one_per_table
+from loader.extract.repair.incomplete_tables import find_cascading_tables, one_per_table
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
 from loader.model.gtid import GtidSet, MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.moment import moment
@@ -69,7 +69,9 @@ def build_manifest(
         schemas_after=after.digest,
         nameless=after.nameless,
         given=after.given,
-        left_out=one_per_table(one for result in staged for one in result.left_out.values()),
+        left_out=one_per_table(
+            [*find_cascading_tables(plan), *(one for result in staged for one in result.left_out.values())]
+        ),
         skips=_skips(plan, results),
         loader_version=__version__,
     )

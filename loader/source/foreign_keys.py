@@ -7,6 +7,7 @@ them, unless it was started with `innodb_native_foreign_keys`. MariaDB never log
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pymysql.connections import Connection
@@ -14,6 +15,7 @@ from pymysql.connections import Connection
 from loader.errors import UnsupportedError
 from loader.model.table import TableName
 from loader.source.digest import show_create
+from loader.source.schemas import find_tables
 from loader.source.server_facts import query
 
 _CASCADES = re.compile(
@@ -35,6 +37,11 @@ def has_cascades(connection: Connection[Any], table: TableName) -> bool:
         MySQLError: from the driver; also if there is no such table.
     """
     return bool(_CASCADES.search(show_create(connection, table)))
+
+
+def find_cascading_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
+    """Return the captured tables whose rows foreign keys change, sorted."""
+    return [name for name in find_tables(connection, captured) if has_cascades(connection, name)]
 
 
 def check_cascades(connection: Connection[Any], table: TableName) -> None:

@@ -191,6 +191,8 @@ class Plan(Document, Shaping):
             generation; empty if the interval contains none.
         folds: the server stores table names in lower case, however a statement writes them (lower_case_table_names).
         unlogged_cascades: the server does not log the rows that foreign keys change; see loader.source.foreign_keys.
+        cascading: names of captured tables whose rows foreign keys change, if the server logged that until the previous
+            plan and no longer does. Some of their changes in the interval may not be in the log.
         side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
             It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
             have dropped a trigger.
@@ -200,7 +202,7 @@ class Plan(Document, Shaping):
 
     LATER = (
         *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
-        *("folds", "unlogged_cascades", "skips"),
+        *("folds", "unlogged_cascades", "cascading", "skips"),
     )
 
     source: str
@@ -217,6 +219,7 @@ class Plan(Document, Shaping):
     read_before: str = ""
     folds: bool = False
     unlogged_cascades: bool = False
+    cascading: tuple[str, ...] = ()
     skips: tuple[SkippedRows, ...] = ()
 
     def check(self, key: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
+from loader.schema.changes import CASCADES
 from loader.staging.documents import IncompleteTable, Plan
 
 if TYPE_CHECKING:  # the driver does not need the codec
@@ -21,6 +22,26 @@ def find_incomplete_tables(
     `prepared`: the rows are those of prepared XA transactions, which cannot be skipped.
     """
     return {name: _of(plan, file, name, one, one.alone and not prepared) for name, one in unread.items()}
+
+
+def find_cascading_tables(plan: Plan) -> list[IncompleteTable]:
+    """Return the manifest entries of tables whose rows foreign keys change, since the server stopped logging that.
+
+    Where in the interval it did so is unknown. So every row may be missing.
+    """
+    return [
+        IncompleteTable(
+            table=name,
+            seqno=plan.start_seqno + 1,
+            last_seqno=plan.stop_seqno,
+            position=plan.start,
+            at=plan.start,
+            what="the server stopped logging the rows that foreign keys change",
+            why=CASCADES,
+            hint="make the foreign keys RESTRICT on the server, or let it log these rows",
+        )
+        for name in plan.cascading
+    ]
 
 
 def one_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:

@@ -18,7 +18,7 @@ from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
-from loader.source.foreign_keys import logs_cascades
+from loader.source.foreign_keys import find_cascading_tables, logs_cascades
 from loader.source.schemas import read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
@@ -80,7 +80,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         raise _too_late_error(settings.name, until, start)
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest)
+    logged = _logged_cascades(chain, generation)
+    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, cascades=logged)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
         return _note_for_run(chain, [head], run, new=False) if head else None
@@ -99,6 +100,7 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         side_effects_at="" if read.side_effects is None else str(read.stop),
         folds=read.folds,
         unlogged_cascades=not read.logs_cascades,
+        cascading=tuple(map(str, read.cascading)),
     )
     plans = _extend_chain(chain, generation, template, Interval(start, stop), log, settings.interval)
     return _note_for_run(chain, plans, run, new=True)
@@ -185,6 +187,7 @@ class _SourceState:
         stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
+        cascading: see Plan.cascading.
         sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
     """
 
@@ -194,15 +197,28 @@ class _SourceState:
     side_effects: tuple[str, ...] | None
     folds: bool
     logs_cascades: bool
+    cascading: list[TableName]
     sequences: list[TableName]
 
 
 def _read_source(
-    settings: SourceSettings, log: TransportSettings, start: Position, schemas: SchemaStore, digest: str
+    settings: SourceSettings,
+    log: TransportSettings,
+    start: Position,
+    schemas: SchemaStore,
+    digest: str,
+    *,
+    cascades: bool,
 ) -> _SourceState:
     """Read from the server what a plan needs.
 
-    `digest`: of the schema document at the position up to which the log is staged.
+    Args:
+        settings: of the source.
+        log: where its log is read.
+        start: of the plan.
+        schemas: the stored schema documents.
+        digest: of the schema document at the position up to which the log is staged.
+        cascades: the server logged until now what foreign keys change.
 
     Raises:
         LogLags: the local copy of the log is shorter than the server's log.
@@ -214,11 +230,22 @@ def _read_source(
         sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
         logged = logs_cascades(connection)
+        cascading = find_cascading_tables(connection, captured) if cascades and not logged else []
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _SourceState(stop, untold, late, side_effects, folds, logged, sequences)
+    return _SourceState(stop, untold, late, side_effects, folds, logged, cascading, sequences)
+
+
+def _logged_cascades(chain: PlanChain, generation: Generation) -> bool:
+    """Return whether the newest plan of this server or of those before it says that changes by foreign keys are logged.
+
+    Without any plan they may not be: then the loads, which come before, have checked it.
+    """
+    found = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)))
+    newest = next(filter(None, found), None)
+    return newest is not None and not newest.unlogged_cascades
 
 
 def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, cast
 
 import pymysql
 import pytest
+from pyspark.sql import SparkSession
 
 from loader import pipeline
 from loader.errors import UnsupportedError
 from loader.initial_load.run import stage_tables
 from loader.spark.workers import Threads
-from tests.integration.materialise.live_source import LiveSource
+from tests.conftest import StartServer
+from tests.integration.materialise.live_source import LiveSource, live_source
 
 pytestmark = [
     pytest.mark.integration,
@@ -151,3 +154,33 @@ def test_merged_tables_are_refused_by_a_load(source: LiveSource) -> None:
         refusal_of_a_load(source, "child").replace("MyISAM", "MYISAM")
         == "tables of engine MRG_MYISAM are not supported"
     )
+
+
+def test_a_server_that_stops_logging_what_foreign_keys_change(
+    spark: SparkSession, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """The child stops, and is loaded again when its foreign key is RESTRICT. The other tables go on."""
+    server = fresh_server("mysql")
+    with live_source(spark, server, tmp_path) as source:
+        source.run(
+            "CREATE TABLE parent (id INT PRIMARY KEY)",
+            "INSERT INTO parent VALUES (1), (2)",
+            f"CREATE TABLE child (id INT PRIMARY KEY, p INT, {CASCADE.removeprefix('ADD ')})",
+            "INSERT INTO child VALUES (1, 1), (2, 2)",
+        )
+        source.load()
+        source.run("INSERT INTO child VALUES (3, 2)")
+        right_or_stopped(source, stopped=False)
+
+        server.restart({"innodb_native_foreign_keys": "ON"})
+        source.run("DELETE FROM parent WHERE id = 1")
+        right_or_stopped(source, stopped=True)
+        source.run("INSERT INTO child VALUES (4, 2)")
+        right_or_stopped(source, stopped=True)
+        assert refusal_of_a_load(source, "child") == "the log does not have all changes of the table"
+
+        source.run("ALTER TABLE child DROP FOREIGN KEY f", "DELETE FROM child WHERE id = 3")
+        source.load_again("child")
+        source.run("INSERT INTO child VALUES (5, 2)")
+        right_or_stopped(source, stopped=False)
+        assert source.differences() == []
