@@ -106,21 +106,23 @@ def check_settings(connection: Connection[Any]) -> None:
         )
 
 
-HIDDEN_CHANGES = "the server is a replica, and does not log the changes that it replicates"
+HIDDEN_CHANGES = "the server does not log the changes that it replicates"
 
 
 def hides_replicated_changes(connection: Connection[Any], variables: Mapping[str, str]) -> bool:
-    """Return whether the server is a replica whose log lacks the changes that it replicates.
+    """Return whether the server is a replica or a Galera node whose log lacks the changes that it replicates.
 
     MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
     replicated anything.
 
     Args:
         connection: to the server.
-        variables: its log_replica_updates or log_slave_updates, and gtid_slave_pos.
+        variables: its log_replica_updates or log_slave_updates, gtid_slave_pos and wsrep_on.
     """
     if "ON" in {variables.get("log_replica_updates"), variables.get("log_slave_updates")}:
         return False
+    if variables.get("wsrep_on") == "ON":
+        return True
     position = variables.get("gtid_slave_pos")
     return bool(query(connection, "SHOW REPLICA STATUS") if position is None else position)
 
@@ -128,7 +130,7 @@ def hides_replicated_changes(connection: Connection[Any], variables: Mapping[str
 def cure_of_hidden_changes(variables: Mapping[str, str]) -> str:
     """Return what to do with a replica whose log lacks the changes that it replicates."""
     cure = "set log_replica_updates (log_slave_updates) and restart it, or read from its source"
-    if "gtid_slave_pos" in variables:
+    if variables.get("gtid_slave_pos"):
         cure += "; if it is no replica any more: SET GLOBAL gtid_slave_pos = ''"
     return cure
 

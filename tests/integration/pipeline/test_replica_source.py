@@ -95,3 +95,12 @@ def test_a_replica_that_does_not_log_what_it_replicates(kind: str, fresh_server:
         with pytest.raises(WrongSettings, match="does not log the changes that it replicates") as caught:
             refused(settings)
         assert "log_replica_updates" in caught.value.hint
+
+
+def test_a_galera_node_that_does_not_log_what_it_replicates(fresh_server: StartServer, tmp_path: Path) -> None:
+    """What other nodes commit is not in its log."""
+    node = fresh_server("mariadb", {"wsrep_on": "ON"})
+    settings = settings_of(address_of(node), "shop.*", tmp_path)
+    with pytest.raises(WrongSettings, match="does not log the changes that it replicates") as caught:
+        pipeline.begin(settings)
+    assert "set log_replica_updates (log_slave_updates) and restart it" in caught.value.hint
