@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -254,9 +255,14 @@ class Airflow:
         """Return the answer of the REST API. The headers of another user can be given."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers or self._headers, method=method)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-            found: dict[str, Any] = json.load(answer)
-            return found
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.INTERNAL_SERVER_ERROR:
+                error.add_note((self.home / "api-server.log").read_text(encoding="utf-8")[-5000:])
+            raise
 
     def _logs(self, dag: str, run: str) -> str:
         states = {name: (task["hostname"], task["state"]) for name, task in self.tasks(dag, run).items()}
