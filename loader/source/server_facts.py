@@ -35,6 +35,16 @@ def query_named(connection: Connection[Any], statement: str) -> list[dict[str, A
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
+def read_channels(connection: Connection[Any]) -> list[dict[str, Any]]:
+    """Return the status of each channel (MariaDB: connection) of replication, by the names of its columns.
+
+    Raises:
+        MySQLError: from the driver; also if the user may not see them.
+    """
+    mariadb = read_identity(connection).kind == "mariadb"
+    return query_named(connection, "SHOW ALL SLAVES STATUS" if mariadb else "SHOW REPLICA STATUS")
+
+
 def read_identity(connection: Connection[Any]) -> Identity:
     """Return the identity of the server."""
     version, server_id = query(connection, "SELECT VERSION(), @@server_id")[0]

@@ -16,7 +16,7 @@ from loader.errors import RetryableError, UsageError
 from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadPlan
 from loader.source.continuity import check_identity, executed_gtids
-from loader.source.server_facts import query, query_named, read_identity
+from loader.source.server_facts import query, read_channels, read_identity
 
 _WAIT_SECONDS = 10
 _LONGEST_SECONDS = 600
@@ -73,14 +73,15 @@ def check_same_definition(source: Connection[Any], replica: Connection[Any], pla
 def check_complete(connection: Connection[Any]) -> None:
     """Check that a replica applies all changes of its source.
 
+    MariaDB's variables have the filters of its default connection, and no ids of servers and domains.
+
     Raises:
         UsageError: it has a filter.
+        MySQLError: from the driver; also if the user may not see the filters.
     """
-    if read_identity(connection).kind == "mariadb":
-        settings = query(connection, "SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'")
-    else:
-        channels = query_named(connection, "SHOW REPLICA STATUS")
-        settings = [item for channel in channels for item in channel.items() if item[0].startswith("replicate_")]
+    settings = query(connection, "SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'")
+    channels = read_channels(connection)
+    settings += [item for channel in channels for item in channel.items() if item[0].startswith("replicate_")]
     everything = {("replicate_events_marked_for_skip", "REPLICATE")}
     filters = {name: value for name, value in settings if value and (name, value) not in everything}
     filters.pop("replicate_annotate_row_events", None)

@@ -13,7 +13,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.initial_load.server.read_limits import ReadLimits, ServerLoad, reason_to_wait
-from loader.source.server_facts import query, query_named, read_identity
+from loader.source.server_facts import query, read_channels
 
 _PAUSE_SECONDS = 1.0
 _REPORT_SECONDS = 60.0
@@ -69,7 +69,6 @@ def _threads_running(connection: Connection[Any]) -> int:
 
 def _lag_seconds(connection: Connection[Any]) -> int | None:
     """Return the largest lag of all channels of replication; 0 for a server that is no replica."""
-    mariadb = read_identity(connection).kind == "mariadb"
-    channels = query_named(connection, "SHOW ALL SLAVES STATUS" if mariadb else "SHOW REPLICA STATUS")
-    lags = [channel["seconds_behind_master" if mariadb else "seconds_behind_source"] for channel in channels]
+    behind = ("seconds_behind_source", "seconds_behind_master")  # MySQL, MariaDB
+    lags = [channel[name] for channel in read_channels(connection) for name in behind if name in channel]
     return None if None in lags else max(map(int, lags), default=0)
