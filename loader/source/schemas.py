@@ -147,13 +147,20 @@ def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[Table
 def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
     """Return the primary key, or else the key that the server uses and logs as one; None if there is neither.
 
-    That is the first unique key in the server's order whose columns are whole and NOT NULL.
+    That is the first unique key in the server's order whose columns are whole, NOT NULL and not virtual.
     """
     for index, parts in _unique_indexes(connection, name).items():
         whole = all(part["column_name"] and not part["sub_part"] and not part["null"] for part in parts)
-        if index == "PRIMARY" or whole:
-            return TableKey(index, tuple(_part(part) for part in parts))
+        key = TableKey(index, tuple(_part(part) for part in parts))
+        if index == "PRIMARY" or (whole and _virtual_columns(connection, name).isdisjoint(key.names)):
+            return key
     return None
+
+
+def _virtual_columns(connection: Connection[Any], name: TableName) -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW COLUMNS FROM {quote_name(name.schema)}.{quote_name(name.table)}")
+        return {str(column) for column, *_, extra in cursor.fetchall() if "VIRTUAL GENERATED" in str(extra)}
 
 
 def quote_name(name: str) -> str:
