@@ -67,13 +67,19 @@ def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[
 
 
 def logged(tables: Sequence[TableName], only: str, never: str) -> list[Finding]:
-    """Return an error for schemas that binlog_do_db or binlog_ignore_db keep out of the log."""
+    """Return an error for schemas that binlog_do_db or binlog_ignore_db keep out of the log, or a warning for others.
+
+    Rows are filtered by the schema of their table, but statements by the default schema of their session.
+    """
     wanted = dict.fromkeys(name.schema for name in tables)
     kept, left_out = set(filter(None, only.split(","))), set(never.split(","))
     unlogged = [schema for schema in wanted if (kept and schema not in kept) or schema in left_out]
-    if not unlogged:
+    if not (kept or left_out - {""}):
         return []
     cure = (
         "remove binlog_do_db and binlog_ignore_db from its configuration, restart the server, and load the tables again"
     )
+    if not unlogged:
+        what = "the server does not log statements such as TRUNCATE of sessions whose default schema is filtered"
+        return [warning("tables", what, cure)]
     return [error("tables", f"the server does not log changes of {listed(unlogged)}", cure)]

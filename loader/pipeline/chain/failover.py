@@ -15,7 +15,7 @@ from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
 from loader.extract.gtids.interleaved_transactions import find_interleaving
 from loader.extract.spec import TransportSettings
-from loader.model.gtid import MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
+from loader.model.gtid import MysqlGtidSet, Ranges, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.settings import SourceSettings
 from loader.source import continuity, server_facts
@@ -184,7 +184,9 @@ def _begin_at(
         schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
-        known_until=known_until(settings, Interval(position, end), here.gtids, read) if position < end else "",
+        known_until=_known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
+        if position < end
+        else "",
     )
     return chain.begin(generation)
 
@@ -196,7 +198,7 @@ def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) 
         UsageError: before that position are transactions of a server that the set lacks.
     """
     try:
-        return known_until(settings, log, before, gtids)
+        return _known_until(settings, log, before, gtids)
     except continuity.Errant as error:
         raise UsageError(
             "the GTID set lacks a server whose transactions are in the log before those of the set",
@@ -206,8 +208,10 @@ def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) 
         ) from error
 
 
-def known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
+def _known_until(settings: SourceSettings, log: Interval, before: str, known: str, own: str = "") -> str:
     """Return the position up to which the log after a start position contains known transactions; empty if it has none.
+
+    `own`: the UUID of the server, if it may have been a replica when the known transactions were read.
 
     Raises:
         Errant: before that position are transactions that only this server has.
@@ -217,7 +221,18 @@ def known_until(settings: SourceSettings, log: Interval, before: str, known: str
     found = find_interleaving(settings.transport.open(), log, before, known)
     read, others = parse_gtid_set(known), parse_gtid_set(found.others)
     if isinstance(read, MysqlGtidSet) and isinstance(others, MysqlGtidSet):
-        own = {source: ranges for source, ranges in others.ranges.items() if source not in read.ranges}
-        if own:
-            raise continuity.errant_error(settings.name, str(MysqlGtidSet(own)))
+        if errant := _errant(others, read, own):
+            raise continuity.errant_error(settings.name, str(MysqlGtidSet(errant)))
     return str(found.until)
+
+
+def _errant(others: MysqlGtidSet, read: MysqlGtidSet, own: str) -> dict[str, Ranges]:
+    """Return the transactions that only this server has: of a server that was never read, or its own after those read.
+
+    Others were logged in another order than on the server that was read.
+    """
+    return {
+        source: ranges
+        for source, ranges in others.ranges.items()
+        if source not in read.ranges or (source.partition(":")[0] == own and ranges[-1][1] > read.ranges[source][-1][1])
+    }

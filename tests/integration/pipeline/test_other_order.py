@@ -141,3 +141,32 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     assert rows(there, found) == [2, 3]
     with pytest.raises(UsageError, match="is already read from this server"):
         pipeline.follow_accepting(there.settings, f"{ERRANT}:1")
+
+
+def test_transactions_of_a_replica_that_was_the_primary_before(fresh_server: StartServer, tmp_path: Path) -> None:
+    """Its UUID is in the set that was read. Applied now, its change would overwrite the later one of the primary."""
+    old, new = servers(fresh_server, "mysql")
+    uuid = run(new, "SELECT @@server_uuid")[0][0]
+    made = [(f"{OLD}:1", MADE[0]), (f"{uuid}:1", MADE[1]), (f"{uuid}:2", insert(1))]
+    shop = begun(old, tmp_path, made)
+    later = (f"{OLD}:2", "UPDATE shop.k SET id = 2")
+    logged(old, later)
+    shop.delta()
+    logged(new, *made, (f"{uuid}:3", "UPDATE shop.k SET id = 9"), later)
+    with pytest.raises(Errant) as caught:
+        plan_interval(shop.at(new).settings)
+    assert f"transactions {uuid}:3" in caught.value.why
+    assert f"loader follow --source shop --accept {uuid}:3" in caught.value.hint
+
+
+def test_a_primary_after_a_replica_that_does_not_keep_the_order(fresh_server: StartServer, tmp_path: Path) -> None:
+    """A replica lacked a transaction of its primary when it was read. The primary has it before others that were read."""
+    replica, primary = servers(fresh_server, "mysql")
+    uuid = run(primary, "SELECT @@server_uuid")[0][0]
+    made = [(f"{uuid}:{number}", statement) for number, statement in enumerate(MADE, 1)]
+    shop = begun(replica, tmp_path, made)
+    logged(replica, (f"{uuid}:5", insert(2)))
+    assert rows(shop, shop.delta()) == [2]
+    logged(primary, *made, (f"{uuid}:4", insert(1)), (f"{uuid}:5", insert(2)))
+    there = shop.at(primary)
+    assert rows(there, there.delta()) == [1]
