@@ -12,6 +12,7 @@ def write_config(
     folder: Path,
     server: Server,
     *,
+    schema: str = "bench",
     tables: str = "*",
     master: str = "local[2]",
     shared: bool = False,
@@ -21,8 +22,9 @@ def write_config(
 
     Args:
         folder: where to write.
-        server: with the schema `bench`.
-        tables: pattern of the tables of `bench`.
+        server: with the schema.
+        schema: the only source, and its schema on the server.
+        tables: pattern of the tables of the schema.
         master: of Spark.
         shared: processes of other machines read and write the staging folder.
         files: the log is read from the server's files, not by the network.
@@ -38,13 +40,20 @@ path = "{folder}/warehouse"
 [spark]
 master = "{master}"
 jars = "{jars()}"
-[sources.bench]
-host = "{server.host}"
-port = {server.port}
-user = "{server.user}"
-tables.include = ["bench.{tables}"]
+{source_table(schema, server, f"{schema}.{tables}")}
 transport = "{"file" if files else "network"}"
 log_files = "{server.log_dir}"
 """
     )
     return file
+
+
+def source_table(name: str, server: Server, tables: str) -> str:
+    """Return the table of a source, with a pattern of its tables."""
+    return f"""
+[sources.{name}]
+host = "{server.host}"
+port = {server.port}
+user = "{server.user}"
+tables.include = ["{tables}"]
+"""

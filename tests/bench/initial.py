@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +47,9 @@ class Cost(NamedTuple):
     megabytes: float
 
 
-def run(argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None) -> Cost:
+def run(
+    argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None, *, done_codes: Collection[int] = (0,)
+) -> Cost:
     """Run a program until it ends, with its standard output in `<folder>/output`.
 
     Raises:
@@ -66,7 +68,7 @@ def run(argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None
             watching.join()
     seconds = time.monotonic() - began
     code = process.returncode = os.waitstatus_to_exitcode(status)
-    if code:
+    if code not in done_codes:
         raise subprocess.CalledProcessError(code, argv, stderr=(folder / "errors").read_text()[-3000:])
     return Cost(seconds, usage.ru_utime + usage.ru_stime, peak[0])
 

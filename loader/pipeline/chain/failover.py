@@ -15,7 +15,7 @@ from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
 from loader.extract.gtids.interleaved_transactions import find_interleaving
 from loader.extract.spec import TransportSettings
-from loader.model.gtid import MysqlGtidSet, Ranges, missing_gtids, parse_gtid_set, union_gtids
+from loader.model.gtid import GtidSet, MysqlGtidSet, Ranges, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.settings import SourceSettings
 from loader.source import continuity, server_facts
@@ -220,17 +220,18 @@ def _known_until(settings: SourceSettings, log: Interval, before: str, known: st
         return ""
     found = find_interleaving(settings.transport.open(), log, before, known)
     read, others = parse_gtid_set(known), parse_gtid_set(found.others)
-    if isinstance(read, MysqlGtidSet) and isinstance(others, MysqlGtidSet):
-        if errant := _errant(others, read, own):
-            raise continuity.errant_error(settings.name, str(MysqlGtidSet(errant)))
+    if errant := _errant(others, read, own):
+        raise continuity.errant_error(settings.name, str(MysqlGtidSet(errant)))
     return str(found.until)
 
 
-def _errant(others: MysqlGtidSet, read: MysqlGtidSet, own: str) -> dict[str, Ranges]:
+def _errant(others: GtidSet, read: GtidSet, own: str) -> dict[str, Ranges]:
     """Return the transactions that only this server has: of a server that was never read, or its own after those read.
 
-    Others were logged in another order than on the server that was read.
+    Others were logged in another order than on the server that was read. MariaDB's sets do not tell them apart.
     """
+    if not isinstance(others, MysqlGtidSet) or not isinstance(read, MysqlGtidSet):
+        return {}
     return {
         source: ranges
         for source, ranges in others.ranges.items()
