@@ -46,6 +46,7 @@ class ColumnDefinition:
         type, unsigned, size, scale, labels: as in `loader.model.table.Column`.
         length: characters of CHAR and VARCHAR, bytes of VARBINARY and BINARY; else 0.
         charset: of the statement; empty if it names none: then the table's default applies.
+        positive: UNSIGNED or ZEROFILL of a type whose `Column` does not tell it, such as DECIMAL.
         rounded: FLOAT(M,D) or DOUBLE(M,D): the server rounds its values.
         nullable: None if the statement does not say: then it is nullable, except some TIMESTAMPs.
         default: None if the statement has no DEFAULT.
@@ -61,6 +62,7 @@ class ColumnDefinition:
     labels: tuple[str, ...] = ()
     length: int = 0
     charset: str = ""
+    positive: bool = False
     rounded: bool = False
     nullable: bool | None = None
     default: Default | None = None

@@ -75,12 +75,13 @@ def _read_attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> 
         return replace(column, generated=True), key
     elif cursor.sees("UNSIGNED") or cursor.sees("ZEROFILL"):
         cursor.at += 1
-        return replace(column, unsigned=column.unsigned or column.type in _WITH_SIGN), key
+        return replace(column, unsigned=column.type in _WITH_SIGN, positive=column.type in _FRACTIONS), key
     elif not _skip_attribute(cursor):
         return None
     return column, key
 
 
+_FRACTIONS = {"decimal", "float", "double"}
 _WITH_SIGN = names_of(Encoding.INTEGER)
 """Types whose `Column` can be unsigned. The staged text of DECIMAL, FLOAT, DOUBLE and YEAR does not depend on it."""
 

@@ -214,6 +214,7 @@ def _require_same_type(column: Column, action: ModifyColumn) -> None:
     if (
         not _same_type(column, new)
         or new.nullable is False
+        or new.positive
         or column.charset
         or column.type in {"varbinary", "vector", "timestamp"}
     ):
