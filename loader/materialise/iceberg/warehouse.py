@@ -354,4 +354,10 @@ def _configuration(catalog: CatalogSettings) -> dict[str, str]:
         # A `${...}` in a key or a name must stay text.
         "spark.sql.variable.substitute": "false",
         "spark.sql.ansi.enabled": "true",
+        # Other values of the application would change what the statements mean.
+        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.sql.sources.partitionOverwriteMode": "static",
+        "spark.sql.storeAssignmentPolicy": "ANSI",
     }
