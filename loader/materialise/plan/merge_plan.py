@@ -309,8 +309,8 @@ def plan_stages(
 def _group_epochs(epochs: Sequence[Epoch], aliases: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
     """Group the epochs that count, so that the records of each group can be collapsed together.
 
-    Inside a group, keys are comparable and no row of the table has to be checked. Epochs before the first of `starts`
-    do not count. A group begins at the second of `starts`.
+    Inside a group, keys and numbers are comparable, and no row of the table has to be checked. Epochs before the first
+    of `starts` do not count. A group begins at the second of `starts`.
     """
     cuts = [
         number
@@ -318,8 +318,18 @@ def _group_epochs(epochs: Sequence[Epoch], aliases: Sequence[Aliases], starts: t
         if number == starts[1]
         or _check_stages(epochs[number], aliases[number - 1])
         or not _has_same_key(epochs[number - 1], epochs[number])
+        or _has_float_as_double(epochs[number - 1], epochs[number])
     ]
     return [range(first, end) for first, end in pairwise([starts[0], *cuts, len(epochs)]) if first < end]
+
+
+def _has_float_as_double(before: Epoch, after: Epoch) -> bool:
+    """Return whether a FLOAT becomes a DOUBLE: the same text, such as 0.1, is another number then."""
+    return any(
+        isinstance(origin := after.origins[column.name], ColumnOrigin)
+        and (before.schema.column(origin.old).type, column.type) == ("float", "double")
+        for column in after.schema.columns
+    )
 
 
 def _has_same_key(before: Epoch, after: Epoch) -> bool:
