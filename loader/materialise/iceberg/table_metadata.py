@@ -138,9 +138,21 @@ class TableMetadata:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The schema as JSON: Iceberg specification, "Appendix C: JSON serialization", "Schemas"."""
+        return self._as_json(self._table.schema())
+
+    def _as_json(self, schema: JavaObject) -> dict[str, Any]:
         parser = getattr(self._java, "org.apache.iceberg.SchemaParser")
-        found: dict[str, Any] = json.loads(parser.toJson(self._table.schema()))
+        found: dict[str, Any] = json.loads(parser.toJson(schema))
         return found
+
+    def renamed_since(self, snapshot: int) -> dict[str, str]:
+        """Return the columns that have another name than in a kept snapshot, by their name in it."""
+        then = self._table.snapshot(snapshot).schemaId()
+        if then is None or then == self._table.schema().schemaId():
+            return {}
+        names = {field["id"]: field["name"] for field in self.schema["fields"]}
+        fields = self._as_json(self._table.schemas()[then])["fields"]
+        return {one["name"]: names[one["id"]] for one in fields if names.get(one["id"], one["name"]) != one["name"]}
 
     @property
     def format_version(self) -> int:
