@@ -20,6 +20,7 @@ from loader.initial_load.server.throttle import wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
+from loader.resources import sql
 from loader.source.continuity import check_log_holds
 from loader.source.digest import definition_digest
 from loader.source.foreign_keys import check_cascades
@@ -35,7 +36,8 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     """Return the plan of a load that begins now, with chunks by this key.
 
     The position is taken before the first read of the table. That read sees everything that the log has up to the
-    position. A replica is read only after it has everything up to the position.
+    position. A replica is read only after it has everything up to the position. A table whose index has another order
+    than conditions becomes one chunk: an index of prefixes, or of padded values.
 
     Raises:
         UnsupportedError: the table is not supported.
@@ -53,8 +55,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     plan = plan_single_chunk(connection, spec, schema, position, digest).model_copy(
         update={"index": key.index, "key": parts, "gtids": gtids}
     )
-    # A prefix index does not order whole values, so the table becomes one chunk.
-    ordered = not any(part.prefix for part in key.parts)
+    ordered = not any(part.prefix for part in key.parts) and not _has_padded_key(connection, schema)
     rows = spec.chunk_rows or suggest_rows(read_size(connection, table))
     with connected(spec.read_from) if spec.read_from else nullcontext(connection) as reading:
         if spec.read_from:
@@ -64,6 +65,15 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})
+
+
+def _has_padded_key(connection: Connection[Any], schema: TableSchema) -> bool:
+    chars = {name for name in schema.key if schema.column(name).type == "char"}
+    if not chars:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(sql("initial_load/padded_columns"), (schema.name.schema, schema.name.table))
+        return not chars.isdisjoint(str(column) for (column,) in cursor.fetchall())
 
 
 def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
