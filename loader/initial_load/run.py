@@ -175,28 +175,32 @@ def _stage(workers: Workers, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan
 
 
 def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | None:
-    """Return the plan of a finished or resumable load, or a new plan; None if a table without a key must be read."""
+    """Return the plan of a finished or resumable load, or a new plan; None if the table must be read in one piece.
+
+    A table without a key must be, and a history: no change may be in the load and in the log after it.
+    """
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
     existing = loads.newest(table, not_before) or (None if not_before else loads.newest_followed(table))
     if existing and loads.manifest(existing):
         return existing
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
-        key = read_key(connection, table)
-        if existing and can_resume(connection, existing) and (existing.key or loads.chunks(existing)):
-            return existing  # without a key only if everything is read: the snapshot is gone
+        key = None if spec.is_history(table) else read_key(connection, table)
+        usable = existing and (key if existing.key else loads.chunks(existing))
+        if existing and usable and can_resume(connection, existing):
+            return existing  # in one piece only if everything is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 
 
 def _read_whole(workers: Workers, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
-    """Read a table without a key in one piece, and return its plan."""
+    """Read a table in one piece, and return its plan."""
     attempt = uuid.uuid4().hex[:12]
 
     def work(name: TableName) -> str:
-        from loader.initial_load.keyless_table import load_keyless_table  # see _read_chunk
+        from loader.initial_load.whole_table import load_whole_table  # see _read_chunk
 
         with carried():
-            return load_keyless_table(spec, name, attempt)
+            return load_whole_table(spec, name, attempt)
 
     (key,) = workers.each(work, [table])
     return loads.plan(key)

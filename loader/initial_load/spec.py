@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.model.identity import Identity
+from loader.model.table import TableName
 from loader.staging.documents import Shaping
+from loader.staging.filters import matches
 from loader.transport.server.address import ServerAddress
 
 
@@ -22,6 +24,7 @@ class InitialLoadSpec(Shaping):
         limits: of the load on the server that is read.
         read_from: a replica of the server. Tables with a key are read there; None to read them on the server.
         not_before: a position; loads that began before it are ignored, so that each table is read again.
+        modes: the patterns and the mode of each table rule; the first rule that matches a table counts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,6 +40,11 @@ class InitialLoadSpec(Shaping):
     chunk_rows: int = Field(default=0, ge=0)
     limits: ReadLimits = ReadLimits()
     not_before: str = ""
+    modes: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    def is_history(self, table: TableName) -> bool:
+        """Return whether the warehouse keeps every change of a table."""
+        return next((mode for patterns, mode in self.modes if matches(table, patterns)), "") == "history"
 
 
 class TableLoad(BaseModel):

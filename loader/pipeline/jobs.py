@@ -155,6 +155,7 @@ def initial_load_spec(
         **settings.shaping(),
         chunk_rows=settings.chunk_rows,
         limits=settings.initial_load,
+        modes=tuple((rule.tables, rule.mode) for rule in settings.rules),
     )
 
 

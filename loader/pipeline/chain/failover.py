@@ -184,7 +184,7 @@ def _begin_at(
         schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
-        known_until=_known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
+        known_until=known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
         if position < end
         else "",
     )
@@ -198,7 +198,7 @@ def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) 
         UsageError: before that position are transactions of a server that the set lacks.
     """
     try:
-        return _known_until(settings, log, before, gtids)
+        return known_until(settings, log, before, gtids)
     except continuity.Errant as error:
         raise UsageError(
             "the GTID set lacks a server whose transactions are in the log before those of the set",
@@ -208,7 +208,7 @@ def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) 
         ) from error
 
 
-def _known_until(settings: SourceSettings, log: Interval, before: str, known: str, own: str = "") -> str:
+def known_until(settings: SourceSettings, log: Interval, before: str, known: str, own: str = "") -> str:
     """Return the position up to which the log after a start position contains known transactions; empty if it has none.
 
     `own`: the UUID of the server, if it may have been a replica when the known transactions were read.

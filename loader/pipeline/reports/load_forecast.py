@@ -37,7 +37,7 @@ class TableForecast(BaseModel):
         chunks: an estimate; all chunks of the table, also those that are staged.
         staged: the number of chunks that are staged.
         seconds: an estimate of the time to read what is missing, if no other table is read.
-        key: the columns of the key. A table without a key is one chunk.
+        key: the columns of the key by which the table is cut into chunks. Without them it is one chunk.
         error: in the form of `LoaderError.as_dict()`.
     """
 
@@ -174,14 +174,16 @@ def _newest_plan(loads: Loads | None, table: TableName) -> LoadPlan | None:
 
 
 def _checked_key(connection: Connection[Any], settings: SourceSettings, table: TableName) -> tuple[str, ...]:
-    """Return the key of a table that can be loaded.
+    """Return the key by which a table is read in chunks; empty if it is read in one piece.
 
     Raises:
         LoaderError: the load would refuse the table.
     """
     (schema,) = read_schemas(connection, [table])
     check_cascades(connection, table)
-    if not schema.key:
+    rule = rule_of(settings.rules, table)
+    Layout(schema, rule).check()
+    key = () if rule.mode == "history" else schema.key
+    if not key:
         check_engine(connection, table)
-    Layout(schema, rule_of(settings.rules, table)).check()
-    return schema.key
+    return key

@@ -14,14 +14,14 @@ from pymysql.connections import Connection
 
 from infra.servers.process import wait_until
 from loader.errors import RetryableError
-from loader.initial_load import keyless_table, load_planner
+from loader.initial_load import load_planner, whole_table
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.server.consistent_snapshot import open_snapshot
+from loader.initial_load.whole_table import load_whole_table
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.source.server_facts import query
@@ -213,12 +213,12 @@ def test_a_definition_that_changes_between_a_snapshot_and_its_first_read(
             source.run(left.pop())
         return position
 
-    monkeypatch.setattr(keyless_table, "open_snapshot", opened)
+    monkeypatch.setattr(whole_table, "open_snapshot", opened)
     spec = spec_of(source, tmp_path)
     with pytest.raises(RetryableError, match=r"a table was altered, dropped or locked|the table was altered"):
-        load_keyless_table(spec, source.name("t"), "one")
+        load_whole_table(spec, source.name("t"), "one")
     loads = Loads(open_store(spec.staging_root), "shop", "0001")
-    file = loads.chunks(loads.plan(load_keyless_table(spec, source.name("t"), "two")))[0].file
+    file = loads.chunks(loads.plan(load_whole_table(spec, source.name("t"), "two")))[0].file
     assert file is not None and file.rows == 1
 
 

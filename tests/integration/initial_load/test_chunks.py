@@ -10,8 +10,8 @@ import pytest
 from loader.errors import UnsupportedError
 from loader.initial_load.chunks import chunk_query
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.keys import range_condition
+from loader.initial_load.whole_table import load_whole_table
 from tests.integration.initial_load.loading import plan_of, read_chunks, spec_of
 from tests.integration.initial_load.source_server import SourceServer
 
@@ -209,7 +209,7 @@ def test_tables_whose_cascades_are_not_logged_are_refused(source: SourceServer, 
         if key:
             plan_of(source, tmp_path, table, 5)
         else:
-            load_keyless_table(spec_of(source, tmp_path), source.name(table), "a")
+            load_whole_table(spec_of(source, tmp_path), source.name(table), "a")
 
     load("u")
     if source.kind == "mysql":  # from 9.6 on

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from infra.servers.process import wait_until
-from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.loads import Loads
 from loader.initial_load.server import commit_visibility
 from loader.initial_load.server.commit_visibility import wait_until_visible
+from loader.initial_load.whole_table import load_whole_table
 from loader.source.server_facts import query
 from loader.store.local import LocalStore
 from tests.conftest import StartServer
@@ -109,7 +109,7 @@ def load_keyed(source: SourceServer, root: Path) -> Counter[bytes]:
 def load_keyless(source: SourceServer, root: Path) -> Counter[bytes]:
     """The rows; they must be those that the log has up to the position of the load."""
     loads = Loads(LocalStore(f"file://{root}"), "shop", "0001")
-    plan = loads.plan(load_keyless_table(spec_of(source, root), source.name("t"), "one"))
+    plan = loads.plan(load_whole_table(spec_of(source, root), source.name("t"), "one"))
     file = loads.chunks(plan)[0].file
     assert file is not None
     return Counter(line.rsplit(b",", 1)[1] for line in (root / file.key).read_bytes().splitlines())

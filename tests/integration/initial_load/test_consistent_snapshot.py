@@ -15,13 +15,13 @@ import pytest
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load import keyless_table
+from loader.initial_load import whole_table
 from loader.initial_load.chunks import chunk_query
-from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.loads import Loads
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
 from loader.initial_load.server import consistent_snapshot
 from loader.initial_load.server.consistent_snapshot import open_snapshot
+from loader.initial_load.whole_table import load_whole_table
 from loader.model.position import Position
 from loader.source.schemas import read_schemas
 from loader.store.local import LocalStore
@@ -90,9 +90,9 @@ def test_a_load_of_a_table_without_a_key(source: SourceServer, tmp_path: Path) -
     spec = spec_of(source, tmp_path)
     loads = Loads(LocalStore(f"file://{tmp_path}"), "shop", "0001")
     end = source.log_end()
-    plan = loads.plan(load_keyless_table(spec, source.name("t"), "one"))
+    plan = loads.plan(load_whole_table(spec, source.name("t"), "one"))
     assert (plan.position, plan.key, plan.chunks) == (str(end), (), 1)
-    assert loads.plan(load_keyless_table(spec, source.name("t"), "two")) == plan
+    assert loads.plan(load_whole_table(spec, source.name("t"), "two")) == plan
     file = loads.chunks(plan)[0].file
     assert file is not None
     head = line_head(plan.seqno, plan.taken_at)
@@ -101,7 +101,7 @@ def test_a_load_of_a_table_without_a_key(source: SourceServer, tmp_path: Path) -
     assert chunk_query(plan, 0).split() == f"SELECT `a`, `b` FROM `{source.schema}`.`t` WHERE TRUE".split()
     source.run("CREATE TABLE other (a INT) ENGINE=MyISAM")
     with pytest.raises(UnsupportedError, match="engine MyISAM"):
-        load_keyless_table(spec, source.name("other"), "one")
+        load_whole_table(spec, source.name("other"), "one")
 
 
 def test_tables_whose_names_differ_by_case_and_accents(source: SourceServer, tmp_path: Path) -> None:
@@ -112,10 +112,10 @@ def test_tables_whose_names_differ_by_case_and_accents(source: SourceServer, tmp
     spec = spec_of(source, tmp_path)
     for name, engine in engines.items():
         if engine == "InnoDB":
-            assert load_keyless_table(spec, source.name(name), "one").endswith("plan.json")
+            assert load_whole_table(spec, source.name(name), "one").endswith("plan.json")
         else:
             with pytest.raises(UnsupportedError, match="a table of engine MyISAM without"):
-                load_keyless_table(spec, source.name(name), "one")
+                load_whole_table(spec, source.name(name), "one")
 
 
 def test_a_server_that_is_never_quiet(mysql: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,10 +143,10 @@ def test_a_table_that_is_altered_behind_its_snapshot_is_loaded_by_another_try(
             source.run(statement)
         return position
 
-    monkeypatch.setattr(keyless_table, "open_snapshot", opened)
+    monkeypatch.setattr(whole_table, "open_snapshot", opened)
     with pytest.raises(RetryableError, match="altered, dropped or locked while it was read") as caught:
-        load_keyless_table(spec_of(source, tmp_path), source.name("t"), "one")
+        load_whole_table(spec_of(source, tmp_path), source.name("t"), "one")
     assert caught.value.why.startswith("1412")
     loads = Loads(LocalStore(f"file://{tmp_path}"), "shop", "0001")
-    file = loads.chunks(loads.plan(load_keyless_table(spec_of(source, tmp_path), source.name("t"), "two")))[0].file
+    file = loads.chunks(loads.plan(load_whole_table(spec_of(source, tmp_path), source.name("t"), "two")))[0].file
     assert file is not None and file.rows == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loader.initial_load import chunk_task, keyless_table
+from loader.initial_load import chunk_task, whole_table
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
@@ -76,7 +76,7 @@ def test_tables_without_a_key_swap_names_after_the_snapshot_and_before_the_lock(
         "INSERT INTO b VALUES ('eins'),('zwei'),('drei')",
     )
     live.load("b")
-    lock, ran = keyless_table.lock_definition, Event()
+    lock, ran = whole_table.lock_definition, Event()
 
     def lock_definition(*arguments: Any) -> None:
         if not ran.is_set():
@@ -84,7 +84,7 @@ def test_tables_without_a_key_swap_names_after_the_snapshot_and_before_the_lock(
             live.run("RENAME TABLE a TO tmp_swap, b TO a, tmp_swap TO b")
         lock(*arguments)
 
-    monkeypatch.setattr(keyless_table, "lock_definition", lock_definition)
+    monkeypatch.setattr(whole_table, "lock_definition", lock_definition)
     live.load("a")
     first = live.delta()
     live.run("INSERT INTO a VALUES ('nine')", "INSERT INTO b VALUES ('neun')")

@@ -64,7 +64,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(
         planning,
         "_read_source",
-        lambda _s, _l, start, *_: planning._SourceState(start_after(start), [], "", (), False, True, []),
+        lambda _s, _l, start, *_, **_k: planning._SourceState(start_after(start), [], "", (), False, True, [], []),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(lag, "check_server", lambda _: (IDENTITY, position(MANY + 1)))

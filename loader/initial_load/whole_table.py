@@ -1,7 +1,8 @@
-"""The initial load of a table without a key: all rows in one consistent snapshot, whose position is that of the load.
+"""The initial load of a table in one consistent snapshot, whose position is that of the load.
 
-Rows without a key cannot be told apart, so no change may be in both the load and the log after it. The load contains
-exactly the changes up to its position. It runs in one Spark task, because a snapshot belongs to its connection.
+Rows without a key cannot be told apart, and a history has each change once. So no change may be in both the load and
+the log after it. The load contains exactly the changes up to its position. It runs in one Spark task, because a
+snapshot belongs to its connection.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 
-def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
+def load_whole_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
     """Stage the table as the only chunk of a load, and return the key of its plan.
 
     Raises:
@@ -49,7 +50,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         if definition_digest(asking, table) != digest:
             raise altered_error(table)
         schema = read_schemas(asking, [table])[0]
-        if schema.key:
+        if schema.key and not spec.is_history(table):
             raise RetryableError("the table got a key during its initial load", hint="run again", table=table)
         own = plan_single_chunk(asking, spec, schema, position, digest)
         own = own.model_copy(update={"locked_at": str(log_end(asking))})
