@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loader.doctor.finding import Finding, ok, warning
 from loader.initial_load.server.replica import check_complete, gtids_to_wait_for
-from loader.source.server_facts import query
+from loader.source.server_facts import query, read_identity
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 
@@ -19,8 +19,9 @@ def is_readable(source: ServerAddress, replica: ServerAddress) -> Finding:
     """
     with connected(source) as connection:
         gtids_to_wait_for(connection)
+        identity = read_identity(connection)
     with connected(replica) as connection:
-        check_complete(connection)
+        check_complete(connection, identity)
         (read_only,) = query(connection, "SELECT @@global.read_only")[0]
     where = f"{replica.host}:{replica.port}"
     if not read_only:

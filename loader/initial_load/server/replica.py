@@ -15,6 +15,7 @@ from pymysql.connections import Connection
 from loader.errors import RetryableError, UsageError
 from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadPlan
+from loader.model.identity import Identity
 from loader.source.continuity import check_identity, executed_gtids
 from loader.source.server_facts import query, read_channels, read_identity
 
@@ -30,7 +31,8 @@ def gtids_to_wait_for(connection: Connection[Any]) -> str:
         UsageError: its transactions have no GTIDs.
     """
     gtids = executed_gtids(connection)
-    if not gtids:
+    modes = [str(value) for _, value in query(connection, "SHOW GLOBAL VARIABLES LIKE 'gtid\\_mode'")]  # of MySQL
+    if not gtids or modes not in ([], ["ON"]):
         raise UsageError(
             "a replica cannot be read, because the transactions of the source have no GTIDs",
             hint="remove read_from of the source, or set gtid_mode=ON on both servers",
@@ -50,7 +52,7 @@ def check_reader(connection: Connection[Any], plan: LoadPlan) -> None:
     if not plan.gtids or read_identity(connection).same_server(plan.identity):
         check_identity(connection, plan.identity)
         return
-    check_complete(connection)
+    check_complete(connection, plan.identity)
     _wait_for_gtids(connection, plan)
 
 
@@ -70,13 +72,14 @@ def check_same_definition(source: Connection[Any], replica: Connection[Any], pla
         )
 
 
-def check_complete(connection: Connection[Any]) -> None:
+def check_complete(connection: Connection[Any], source: Identity) -> None:
     """Check that a replica applies all changes of its source.
 
-    MariaDB's variables have the filters of its default connection, and no ids of servers and domains.
+    MariaDB's variables have the filters of its default connection, and no ids of servers and domains. The GTIDs of
+    MariaDB do not tell a server that follows another source, for example the one before a failover.
 
     Raises:
-        UsageError: it has a filter.
+        UsageError: it has a filter, or follows another server.
         MySQLError: from the driver; also if the user may not see the filters.
     """
     settings = query(connection, "SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'")
@@ -89,6 +92,14 @@ def check_complete(connection: Connection[Any]) -> None:
         raise UsageError(
             "the replica does not apply all changes of its source, so rows would be missing",
             why=", ".join(f"{name}={value}" for name, value in sorted(filters.items())),
+            hint="name another replica in read_from of the source, or remove read_from",
+            key="read_from",
+        )
+    sources = [channel["master_server_id"] for channel in channels if "master_server_id" in channel]
+    if source.kind == "mariadb" and source.server_id not in map(int, sources):
+        raise UsageError(
+            "the replica does not replicate from the source directly, so it may have other transactions",
+            why=f"the source is server {source.server_id}, and it follows {', '.join(map(str, sources)) or 'none'}",
             hint="name another replica in read_from of the source, or remove read_from",
             key="read_from",
         )
