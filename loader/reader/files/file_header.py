@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER
+from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, START_ENCRYPTION
 from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet
 from loader.reader.files.log_files import ListedFile
@@ -79,6 +79,8 @@ def _find(data: bytes, checksum: int) -> Head | None:
         kind, size = data[at + 4], _SIZE.unpack_from(data, at + 9)[0]
         if kind == FORMAT_DESCRIPTION:
             begun = _SIZE.unpack_from(data, at)[0]
+        elif kind == START_ENCRYPTION:
+            pass  # an encrypted log of MariaDB has it before its GTIDs
         elif kind not in _READERS:
             return Head(begun, None)
         elif at + size <= len(data):
