@@ -36,7 +36,7 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
             segment = next(segments)
         except GapError:
             break
-        newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
+        newest = {event.xid: event for event in _xa_events(transport, skip, before.file, *segment) if event.xid in wanted}
         for event in newest.values():
             # A newest event that decides the identifier belongs to another group.
             found += [held_group(event)] if isinstance(event, Prepared) else []
@@ -53,13 +53,15 @@ def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, in
         stop = start
 
 
-def _xa_events(transport: Transport, skip: Skip, file: str, begin: int, end: int) -> Iterator[XaEvent]:
+def _xa_events(transport: Transport, skip: Skip, newest: str, file: str, begin: int, end: int) -> Iterator[XaEvent]:
     span = whole_segment(file, lognum_of(file), begin, end, end)
     with transport.open(file, begin, end) as opened:
         log = log_bytes(opened, file)
         registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
         notes = Notes(log, span, registry, 0)
-        for window in read_windows(log, span, registry, end):
+        # A crashed MariaDB leaves unfinished files: nothing in their last transaction was prepared.
+        crashed = (lambda *_: None) if log.form.mariadb and file != newest else None
+        for window in read_windows(log, span, registry, end, crashed):
             why = skip_reasons(skip, window.index.transactions)
             for note in notes.of(window, why, counted_bytes(span, end)):
                 if isinstance(note, Prepared | Decided):
