@@ -13,6 +13,7 @@ from loader.schema.constants import NotLoggedError, existing_row_value
 from loader.schema.type_preservation import (
     CHANGES_CHARACTERS,
     INTEGERS,
+    TEXTS,
     as_column,
     fills_null_with_time,
     keeps_labels,
@@ -173,6 +174,8 @@ def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], ste
     column, origin = before[str(one.before)]
     if (one.widens or keyed) and not step.strict:
         raise NotLoggedError("outside strict mode the server changes values that do not fit")
+    if column.charset not in {"", one.column.charset} and one.column.charset in CHANGES_CHARACTERS:
+        raise NotLoggedError(f"the conversion to {one.column.charset} changes some characters")
     if one.widens and not keeps_labels(column, one.column.charset):
         raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, which changes their text")
     if isinstance(one.action, ModifyColumn):
@@ -216,6 +219,7 @@ def _require_same_type(column: Column, action: ModifyColumn) -> None:
         or new.nullable is False
         or new.positive
         or column.charset
+        or column.type in TEXTS
         or column.type in {"varbinary", "vector", "timestamp"}
     ):
         raise NotLoggedError("outside strict mode the server changes values that do not fit")

@@ -23,6 +23,9 @@ _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _BYTES = {"varchar": 1 << 16} | _TEXTS
 """Text types, with an upper bound of the bytes of a value."""
 
+TEXTS = {"char", *_BYTES}
+"""All text types. A column that a statement adds without a character set has that of its table."""
+
 _NUMERIC_LABEL = re.compile(r"\s*[+-]?\d")
 """How a label begins that the server can read as the number of another label."""
 
@@ -47,7 +50,7 @@ def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
     after = as_column(new)
     if new.generated or new.rounded:
         raise NotLoggedError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
-    if old.type in {"char", *_BYTES} and new.type in {"char", *_BYTES}:
+    if old.type in TEXTS and new.type in TEXTS:
         return _max_kept_text(old, new)
     if not _keeps_values(old, after):
         raise NotLoggedError(f"{old} becomes {after}")
@@ -67,7 +70,7 @@ def keeps_labels(old: Column, charset: str) -> bool:
 def as_column(new: ColumnDefinition) -> Column:
     """Return the column of a definition. Its character set is empty if the statement does not name one."""
     labelled = new.type in {"enum", "set"}
-    text = labelled or new.type in {"char", *_BYTES}
+    text = labelled or new.type in TEXTS
     return Column(new.name, new.type, new.unsigned, new.size, new.scale, new.charset if text else "", new.labels)
 
 
@@ -80,7 +83,7 @@ def _keeps_values(old: Column, new: Column) -> bool:
     if old.type == "binary":
         return new.type in _BLOBS or (new.type == "binary" and old.size == new.size)
     if old.type == "enum":
-        return new.type in {"char", *_BYTES} or (new.type == "enum" and _keeps_removed_labels(old.labels, new.labels))
+        return new.type in TEXTS or (new.type == "enum" and _keeps_removed_labels(old.labels, new.labels))
     if pair == ("set", "set"):
         # The text of a value has the labels in the order of the type.
         return [label for label in new.labels if label in old.labels] == list(old.labels)

@@ -36,7 +36,9 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
             segment = next(segments)
         except GapError:
             break
-        newest = {event.xid: event for event in _xa_events(transport, skip, before.file, *segment) if event.xid in wanted}
+        newest = {
+            event.xid: event for event in _xa_events(transport, skip, before.file, *segment) if event.xid in wanted
+        }
         for event in newest.values():
             # A newest event that decides the identifier belongs to another group.
             found += [held_group(event)] if isinstance(event, Prepared) else []
