@@ -49,8 +49,12 @@ _CHECKED = {**COMMON, **_UNLIMITED, **_OPTIONAL}
 
 
 def first_statement() -> str:
-    """Return the first statement of a connection. Each server executes the comment for its kind and version."""
-    return f"{_assignments(COMMON)} /*!80000, max_execution_time = 0 */ /*M!100101, max_statement_time = 0 */"
+    """Return the first statement of a connection. Each server executes the comment for its kind and version.
+
+    MySQL takes an invisible index for the key of a table, but chunks can be read by it only with a switch.
+    """
+    mysql = "/*!80000, max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on' */"
+    return f"{_assignments(COMMON)} {mysql} /*M!100101, max_statement_time = 0 */"
 
 
 def set_variables(connection: Connection[Any]) -> None:
