@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
 from tests.support.replicas import options_of_replica, run
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
 
 CASES = {  # name of the connection, options of it, statement, reason of the refusal
     "filter of a named connection": (

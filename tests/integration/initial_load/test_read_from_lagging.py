@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
 from tests.support.replicas import caught_up, options_of_replica, replicating, run
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
 
 
 def refusal(primary: SourceServer, replica: SourceServer, root: Path) -> str:

@@ -5,6 +5,7 @@ A rollback moves main and leaves the columns as they are now. docs/runbook.md sa
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
@@ -13,7 +14,10 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.model.table import TableName
 from tests.integration.materialise.live_source import LiveSource
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
 
 RENAMES = ["RENAME COLUMN a TO c", "RENAME COLUMN a TO b, RENAME COLUMN b TO a", "DROP b, RENAME COLUMN a TO b"]
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.integration.materialise.live_source import LiveSource
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
 
 
 @pytest.mark.parametrize("kind", ["DECIMAL(10,2)", "FLOAT", "DOUBLE", "INT"])
