@@ -13,6 +13,7 @@ from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.source.foreign_keys import has_cascades, logs_cascades
 from loader.source.schemas import read_schemas
+from loader.source.virtual_columns import check_virtual_columns
 from loader.staging.documents import TableFilter
 
 _EXCLUDE = "or exclude them: tables.exclude"
@@ -33,6 +34,7 @@ def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[
     for name in tables:
         try:
             (schema,) = read_schemas(connection, [name])
+            check_virtual_columns(connection, schema)
         except LoaderError as refused:
             findings.append(of_error("tables", refused))
             continue

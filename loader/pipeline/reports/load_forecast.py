@@ -23,6 +23,7 @@ from loader.settings import SourceSettings
 from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas
 from loader.source.table_sizes import TableSize, read_sizes
+from loader.source.virtual_columns import check_virtual_columns
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -181,6 +182,7 @@ def _checked_key(connection: Connection[Any], settings: SourceSettings, table: T
     """
     (schema,) = read_schemas(connection, [table])
     check_cascades(connection, table)
+    check_virtual_columns(connection, schema)
     rule = rule_of(settings.rules, table)
     Layout(schema, rule).check()
     key = () if rule.mode == "history" else schema.key
