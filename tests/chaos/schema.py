@@ -30,6 +30,8 @@ _KEYS = [
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
     "DOUBLE", "FLOAT", "TIME(2)", "TIMESTAMP(3)", "YEAR", "SET('x','y','z','u','v')", "BIT(16)", "BINARY(4)",
 ]  # fmt: skip
+_PADDED = {"mariadb": "CHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"}
+"""A key whose index compares other values than conditions do, instead of CHAR(8)."""
 _ODD_TABLES = [
     "Order Items",
     "ünïcode",
@@ -77,7 +79,7 @@ def table_name(rng: Random, taken: set[str]) -> str:
 def create_table(rng: Random, kind: str, name: str, *, keyed: bool = False) -> str:
     """Return the CREATE TABLE of a random table; with a primary key if it must be `keyed`."""
     parts, names = [], set[str]()
-    key = _key(rng) or (["INT"] if keyed else [])
+    key = _key(rng, kind) or (["INT"] if keyed else [])
     for place, declared in enumerate(key):
         parts.append(f"k{place} {declared} NOT NULL")
     for _ in range(rng.randint(1, 7)):
@@ -115,13 +117,14 @@ def _default(rng: Random, declared: str) -> str:
     return ""
 
 
-def _key(rng: Random) -> list[str]:
+def _key(rng: Random, kind: str) -> list[str]:
     shape = rng.random()
     if shape < 0.12:
         return []
     if shape < 0.5:
         return ["INT"]
-    return [rng.choice(_KEYS) for _ in range(rng.choice([1, 1, 2, 3]))]
+    found = [rng.choice(_KEYS) for _ in range(rng.choice([1, 1, 2, 3]))]
+    return [_PADDED.get(kind, one) if one == "CHAR(8)" else one for one in found]
 
 
 def _options(rng: Random, key: list[str]) -> str:

@@ -91,7 +91,7 @@ def key_literal(rng: Random, column: Column, number: int) -> str:
         most = (1 << (INTEGERS.get(kind, 7) - 1)) - 1 if kind != "decimal" else 10**3
         return str(number % most) + (".5" if kind == "decimal" and number % 3 == 0 else "")
     if kind in TEXTS:
-        word = rng.choice(["k{}", "K{}", "k{} ", "ké{}", "k'{}"]).format(number)
+        word = rng.choice(["k{}", "K{}", "k{} ", "ké{}", "k{}\t'"]).format(number)
         return text(word[: max(column.length, 1)])
     if kind == "date":
         return text(str(date(2000, 1, 1) + timedelta(days=number)))
