@@ -192,7 +192,13 @@ def test_a_comparison_triggers_the_dags_of_a_table(airflow: Airflow, followed: s
     empty.execute("UPDATE shop.orders SET status = 'seen' LIMIT 3")
     run = airflow.trigger(_CHECK, verify=True)
     airflow.wait_for(_CHECK, run, "success")
-    mart = until("a run of the mart", lambda: airflow.get(f"{_MART}/dagRuns")["dag_runs"])[-1]["dag_run_id"]
+    began = airflow.get(f"{_CHECK}/dagRuns/{run}")["start_date"]
+
+    def triggered() -> list[str]:  # a run that began before was triggered by an earlier delta
+        runs = airflow.get(f"{_MART}/dagRuns")["dag_runs"]
+        return [str(one["dag_run_id"]) for one in runs if (one["start_date"] or "") > began]
+
+    (mart,) = until("a run of the mart", triggered)
     airflow.wait_for(_MART, mart, "success")
     # Airflow cannot list an event while a run that it triggered has not started.
     (event,) = airflow.asset_events(_CHECK, run)
