@@ -149,9 +149,9 @@ def check_not_purged(connection: Connection[Any], gtids: str) -> None:
         raise purged_unread_error(f"transactions {unread}")
 
 
-def purged_unread_error(why: str) -> LogPurged:
+def purged_unread_error(why: str, hint: str = LOAD_ALL_AGAIN) -> LogPurged:
     """Return the error of a server that has purged transactions before they were read."""
-    return LogPurged("the server purged transactions from its log before they were read", why=why, hint=LOAD_ALL_AGAIN)
+    return LogPurged("the server purged transactions from its log before they were read", why=why, hint=hint)
 
 
 def log_replaced_error(position: Position, difference: str) -> LogReplaced:

@@ -2,12 +2,17 @@
 
 Formats: MySQL's protocol, "COM_BINLOG_DUMP_GTID", with the set as sources and half-open ranges; MariaDB's handshake by
 `@slave_connect_state`. Both servers then send the first transaction that the set lacks. Its GTID event has its end.
+
+A MariaDB set names only the newest transaction of each domain. Without `@slave_gtid_strict_mode`, the server also
+starts behind a hole in its log. With it, the server refuses (MariaDB manual, "gtid_strict_mode"), but only when it
+reaches the hole. It can send another domain before. So the search goes on until each domain that goes on was sent.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 from pymysql.connections import Connection
@@ -22,7 +27,9 @@ from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command,
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected, log_sizes
 
-_GTIDS = (33, 34, 42, 162)
+_MARIADB_GTID = 162
+_GTIDS = (33, 34, 42, _MARIADB_GTID)
+_DOMAIN = slice(HEADER + 8, HEADER + 12)  # after the sequence number
 _BEYOND = 2**32  # from here on the 32-bit end of an event does not give its offset
 _NOT_ON = "cannot start in AUTO_POSITION mode"  # the text of MySQL with LOG_ERROR while gtid_mode is not ON
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
@@ -37,11 +44,11 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
         AccessDenied: the server refused the user.
     """
     with connected(address, _SILENCE_SECONDS) as connection:
-        sizes = log_sizes(connection)
+        sizes, behind = log_sizes(connection), _continued_domains(connection, gtids)
         prepare(connection)
         _ask(connection, gtids)
         try:
-            found = _first(Events(connection, several=True))
+            found = _first(Events(connection, several=True), behind)
         except OperationalError as error:
             if error.args[0] != LOG_ERROR:
                 raise
@@ -49,6 +56,9 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
             if _NOT_ON in why:
                 raise NoPlace("GTIDs are not on for all transactions of the server", why=why, source=address) from error
             raise ServerCannotTell("the server refuses the GTID set", why=why, source=address) from error
+    if isinstance(gtids, MariadbGtidSet) and behind:
+        unseen = ", ".join(str(gtids.newest[domain]) for domain in sorted(behind))
+        raise ServerCannotTell("the server does not have the GTID set", why=f"its log lacks {unseen}", source=address)
     if found is None:
         return None
     file, begin = found
@@ -57,10 +67,20 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
     return Position.at(file, begin)
 
 
+def _continued_domains(connection: Connection[Any], gtids: GtidSet) -> set[int]:
+    """Return the MariaDB domains of the set in which the server's last transaction is not the one of the set."""
+    if not isinstance(gtids, MariadbGtidSet):
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@global.gtid_binlog_pos")
+        last = str(cursor.fetchall()[0][0]).split(",")
+    return {domain for domain, gtid in gtids.newest.items() if str(gtid) not in last}
+
+
 def _ask(connection: Connection[Any], gtids: GtidSet) -> None:
     if isinstance(gtids, MariadbGtidSet):
         with connection.cursor() as cursor:
-            cursor.execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (str(gtids),))
+            cursor.execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 1", (str(gtids),))
         command(connection, "", len(MAGIC))
         return
     data = _encoded(gtids)
@@ -77,21 +97,40 @@ def _encoded(gtids: MysqlGtidSet) -> bytes:
     return found
 
 
-def _first(events: Events) -> tuple[str, int] | None:
-    """Return file and start of the first transaction that is sent; None at the end of the log."""
-    file, data = "", b""
+def _first(events: Events, behind: set[int]) -> tuple[str, int] | None:
+    """Return file and start of the first transaction that is sent; None at the end of the log.
+
+    Removes from `behind` each domain of which a transaction is sent, and reads on until it is empty.
+    """
+    found, file = None, ""
+    for event in _events(events):
+        kind = event[4]
+        if kind == ROTATE:
+            file = _next_file(event)
+        elif kind in _GTIDS:
+            found = found or (file, int.from_bytes(event[13:17], "little") - len(event))
+            if kind == _MARIADB_GTID:
+                behind.discard(int.from_bytes(event[_DOMAIN], "little"))
+            if not behind:
+                return found
+    return found
+
+
+def _events(events: Events) -> Iterator[bytes]:
+    """Yield the events that name files and transactions. Others may be large, so their bytes are not kept."""
+    data, ignored = b"", 0
     while piece := events.read():
-        data += piece
-        while len(data) >= HEADER:
-            kind, size = data[4], event_size(data[:HEADER])
-            if kind in _GTIDS:
-                return file, int.from_bytes(data[13:17], "little") - size
-            if size > len(data):
+        data, at, ignored = data + piece[ignored:], 0, max(0, ignored - len(piece))
+        while at + HEADER <= len(data):
+            kind, end = data[at + 4], at + event_size(data[at : at + HEADER])
+            wanted = kind == ROTATE or kind in _GTIDS
+            if wanted and end > len(data):
                 break
-            if kind == ROTATE:
-                file = _next_file(data[:size])
-            data = data[size:]
-    return None
+            if wanted:
+                yield data[at:end]
+            at = end
+        ignored += max(0, at - len(data))
+        data = data[at:]
 
 
 def _next_file(event: bytes) -> str:

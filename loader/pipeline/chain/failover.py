@@ -95,7 +95,9 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
     except NoPlace as error:
         raise continuity.unfollowed_error(settings.name, known.position, error.what) from error
     except ServerCannotTell as error:
-        raise continuity.purged_unread_error(error.why or error.what) from error
+        by_hand = f"loader follow --source {settings.name} --at FILE:POS"
+        hint = f"if you know that nothing is missing: {by_hand}; or {LOAD_ALL_AGAIN}"
+        raise continuity.purged_unread_error(error.why or error.what, hint) from error
     return _begin_at(settings, chain, old, known, found or end, accepted)
 
 
