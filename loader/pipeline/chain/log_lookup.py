@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loader.errors import UsageError
-from loader.model.gtid import missing_gtids
+from loader.model.gtid import GtidSet, missing_gtids, parse_gtid_set
 from loader.model.position import Position
 from loader.reader.seek.position_spec import After, parse_place
 from loader.settings import SourceSettings
-from loader.source.continuity import executed_gtids
+from loader.source.continuity import check_not_purged, executed_gtids
 from loader.transport.server.connection import connected
 
 if TYPE_CHECKING:
@@ -31,22 +31,27 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     from loader.reader.seek.seek import Locator
 
     place = parse_place(text)
+    if isinstance(place, After):
+        _check_executed(settings, place.gtids)
     found = Locator(_files(settings)).find(place)
     if found is None:
         raise UsageError(f"{text} is in the future", hint="give an earlier time, or: end", source=settings.name)
-    if isinstance(place, After):
-        _check_executed(settings, str(place.gtids))
     return found
 
 
-def _check_executed(settings: SourceSettings, gtids: str) -> None:
-    """Check that the server has all transactions of a set. Otherwise they would follow after the place.
+def _check_executed(settings: SourceSettings, gtids: GtidSet) -> None:
+    """Check that the server has all transactions of a set, which would follow after the place, and has all others.
 
     Raises:
-        UsageError: it lacks some.
+        UsageError: it lacks some of the set.
+        LogPurged: it has purged some others. MariaDB finds that out when it is asked for the place.
     """
     with connected(settings.server) as connection:
-        missing = missing_gtids(gtids, executed_gtids(connection))
+        executed = executed_gtids(connection)
+        if executed and type(parse_gtid_set(executed)) is not type(gtids):
+            return  # the search refuses a set of another kind of server
+        check_not_purged(connection, str(gtids))
+    missing = missing_gtids(str(gtids), executed)
     if missing:
         raise UsageError(
             "the server does not have all transactions of the GTID set",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -12,7 +12,7 @@ from loader.binlog import walk as w
 from loader.binlog.constants import HEADER
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import GapError, UsageError
-from loader.model.gtid import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
+from loader.model.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
 from loader.reader.decode import gtid_of
 from loader.reader.files.file_header import read_head
@@ -21,7 +21,7 @@ from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.raw_events import header_at
 from loader.reader.files.window import Window, opened, windows
 from loader.reader.seek.position_spec import After, At, Begin, Place, Since
-from loader.transport.base import ServerCannotTell
+from loader.transport.base import NoPlace, ServerCannotTell
 
 _SECOND = 1_000_000
 _LONGEST_GTID = 1024
@@ -148,6 +148,15 @@ class Locator:
         return found
 
     def _outside(self, gtids: GtidSet, listed: list[ListedFile]) -> Position:
+        before = read_head(self._files, listed[0]).before
+        missing = _missing(before, gtids) if before is not None else ""
+        if missing:
+            raise _gap(f"the set lacks {missing}", listed[0].name)
+        return self._asked(gtids) or self._walked_outside(gtids, listed) or self._end(listed)
+
+    def _walked_outside(self, gtids: GtidSet, listed: list[ListedFile]) -> Position | None:
+        """Return the first transaction outside the set in the files, without asking a server."""
+
         def hits(log: LogBytes, window: Window) -> int | None:
             for start in window.index.transactions[:, w.T_START]:
                 if _gtid_at(log, int(start), window.end) not in gtids:
@@ -158,23 +167,52 @@ class Locator:
             before = read_head(self._files, file).before
             return before is not None and not _missing(before, gtids)
 
-        before = read_head(self._files, listed[0]).before
-        missing = _missing(before, gtids) if before is not None else ""
-        if missing:
-            raise GapError(
-                "transactions outside the GTID set are in log files that are missing",
-                why=f"the set lacks {missing}",
-                hint="restore the older files from an archive, or load the tables again",
-                file=listed[0].name,
-            )
-        return self._asked(gtids) or self._first(listed, passed, hits) or self._end(listed)
+        if isinstance(gtids, MariadbGtidSet) and (absent := self._absent(gtids, listed)):
+            raise _gap(f"the log does not have {absent}, so it may begin after it", listed[0].name)
+        return self._first(listed, passed, hits)
+
+    def _absent(self, gtids: MariadbGtidSet, listed: list[ListedFile]) -> str:
+        """Return the newest GTIDs of domains of the set that are neither in the log nor in a GTID_LIST.
+
+        A MariaDB set does not tell whether the transactions before the log's first one are in it.
+        """
+        wanted = dict(gtids.newest)
+        heads = [read_head(self._files, file).before for file in listed]
+        lists = [head.newest if isinstance(head, MariadbGtidSet) else {} for head in heads]
+        for newest in lists:
+            wanted = {domain: gtid for domain, gtid in wanted.items() if newest.get(domain) != gtid}
+        for number, file in enumerate(listed):
+            after = lists[number + 1] if number + 1 < len(listed) else None
+            here = {gtid for gtid in wanted.values() if _may_have(gtid, lists[number], after)}
+            if here:
+                found = self._found(file, here)
+                wanted = {domain: gtid for domain, gtid in wanted.items() if gtid not in found}
+        return ",".join(map(str, wanted.values()))
+
+    def _found(self, file: ListedFile, gtids: set[MariadbGtid]) -> set[Gtid | None]:
+        """Return which of the GTIDs are in a file."""
+        found: set[Gtid | None] = set()
+        for log, window in self._walked(file):
+            starts = window.index.transactions[:, w.T_START].tolist()
+            found |= gtids.intersection(_gtid_at(log, start, window.end) for start in starts)
+            if len(found) == len(gtids):
+                break
+        return found
 
     def _asked(self, gtids: GtidSet) -> Position | None:
-        """Return the answer of a server, which makes walking its log unnecessary; None if it has none."""
+        """Return the answer of a server, which makes walking its log unnecessary; None if it has none.
+
+        Raises:
+            GapError: a MariaDB server refuses the set. Its log tells less than the server knows.
+        """
         try:
             # MariaDB is not asked with an empty set, which has the form of MySQL.
             return self._files.first_outside(gtids) if str(gtids) and isinstance(self._files, AsksServer) else None
-        except ServerCannotTell:
+        except NoPlace:
+            return None
+        except ServerCannotTell as error:
+            if isinstance(gtids, MariadbGtidSet):
+                raise _gap(error.why or error.what) from error
             return None
 
     def _first(
@@ -203,6 +241,21 @@ def _gtid_at(log: LogBytes, start: int, end: int) -> Gtid | None:
     block = log.block(start, min(_LONGEST_GTID, end - start))
     header = header_at(log.name, block, 0, start)
     return gtid_of(header, block[HEADER : header.size - log.form.checksum].tobytes())
+
+
+def _may_have(gtid: MariadbGtid, before: Mapping[int, MariadbGtid], after: Mapping[int, MariadbGtid] | None) -> bool:
+    """Return whether a file can have a transaction, by the GTID lists of the file and of the next file."""
+    first, last = before.get(gtid.domain), gtid if after is None else after.get(gtid.domain)
+    return (first is None or first.sequence < gtid.sequence) and last is not None and gtid.sequence <= last.sequence
+
+
+def _gap(why: str, file: str = "") -> GapError:
+    return GapError(
+        "transactions outside the GTID set are in log files that are missing",
+        why=why,
+        hint="restore the older files from an archive, or load the tables again",
+        **({"file": file} if file else {}),
+    )
 
 
 def _missing(before: GtidSet, gtids: GtidSet) -> str:

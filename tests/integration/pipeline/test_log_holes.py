@@ -8,12 +8,16 @@ import pytest
 
 from infra.servers import Server
 from loader import pipeline
+from loader.errors import GapError
+from loader.extract.spec import TransportSettings
 from loader.model.position import Position
-from loader.pipeline import plan_interval
+from loader.pipeline import chain_of, plan_interval
+from loader.settings import SourceSettings
 from loader.source.continuity import LogPurged
+from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import Shop, StartServer, pair, refused, sizes
 from tests.integration.pipeline.test_other_order import MADE, begun, insert, logged, servers
-from tests.support.replicas import caught_up, run, stop_replica
+from tests.support.replicas import address_of, caught_up, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 __all__ = ["pair"]  # a fixture
@@ -89,3 +93,54 @@ def test_another_mariadb_domain_comes_before_the_hole(whole: bool, fresh_server:
         assert sum(file.rows for file in there.delta().files) == 2
     else:
         refused(there, LogPurged, PURGED)
+
+
+def made_from_backup(fresh_server: StartServer, kind: str, folder: Path) -> tuple[SourceSettings, str]:
+    """A replica whose log lacks two transactions after a GTID set, and that set."""
+    old, new = servers(fresh_server, kind)
+    source = run(old, "SELECT @@server_uuid")[0][0] + ":1-" if kind == "mysql" else "0-1-"
+    run(old, *MADE, insert(1))  # 1 to 4: a dump has them
+    replicating(old, new)
+    run(old, insert(2), insert(3))  # 5 and 6: only the backup has them
+    caught_up(old, new)
+    stop_replica(new)
+    forget_log(new)
+    run(old, insert(4))
+    caught_up(old, new)
+    settings = settings_of(address_of(new), "shop.*", folder)
+    transport = TransportSettings(kind="file", server=settings.server, path=str(new.log_dir))
+    return settings.model_copy(update={"transport": transport}), source
+
+
+@pytest.mark.parametrize("files", [False, True], ids=["network", "files"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_a_chain_does_not_begin_after_a_set_before_the_log(
+    kind: str, files: bool, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    settings, source = made_from_backup(fresh_server, kind, tmp_path)
+    if not files:
+        network = TransportSettings(kind="network", server=settings.server)
+        settings = settings.model_copy(update={"transport": network})
+    message = PURGED if kind == "mysql" else "transactions outside the GTID set are in log files that are missing"
+    for _ in range(2):
+        with pytest.raises(GapError, match=message) as caught:
+            pipeline.begin_at(settings, f"{source}4")
+        assert (f"{source[:-2]}5-6" if kind == "mysql" else "0-1-4") in caught.value.why.replace(":1-", ":")
+    assert chain_of(settings).generation() is None
+    begun = pipeline.begin_at(settings, f"{source}7")
+    assert begun.gtids.endswith(f"{source[-2:]}7".lstrip("1-"))
+
+
+@pytest.mark.parametrize("rotated", [False, True], ids=["one file", "two files"])
+def test_a_chain_begins_after_a_set_in_files(rotated: bool, fresh_server: StartServer, tmp_path: Path) -> None:
+    """The newest transaction of each domain is in a file, or in the GTID list of a file."""
+    server, _ = servers(fresh_server, "mariadb")
+    logged(server, *zip(("0-1-1", "0-1-2", "0-1-3"), MADE, strict=True), ("5-1-1", insert(1)))
+    if rotated:
+        run(server, "FLUSH BINARY LOGS")
+    logged(server, ("0-1-4", insert(2)), ("0-1-5", insert(3)))
+    settings = settings_of(address_of(server), "shop.*", tmp_path)
+    transport = TransportSettings(kind="file", server=settings.server, path=str(server.log_dir))
+    shop = Shop(server, settings.model_copy(update={"transport": transport}))
+    pipeline.begin_at(shop.settings, "0-1-4,5-1-1")
+    assert sum(file.rows for file in shop.delta().files) == 1
