@@ -12,7 +12,6 @@ from pymysql.connections import Connection
 
 from loader import __version__
 from loader.errors import UnsupportedError, UsageError
-from loader.extract.checkpoint import read_checkpoint
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, manifest_key
@@ -23,7 +22,7 @@ from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
-from loader.pipeline.chain.failover import set_until
+from loader.pipeline.chain.failover import log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
 from loader.reader.seek.position_spec import After, parse_place
@@ -99,9 +98,7 @@ def _exact_at(settings: SourceSettings, generation: Generation, at: str, positio
     end = check_server(settings)[1]
     if position >= end:
         return position
-    transport = settings.transport.open()
-    before = read_checkpoint(transport, position, transport.size(position.file)).gtids
-    until = set_until(settings, Interval(position, end), before, gtids)
+    until = set_until(settings, Interval(position, end), log_checkpoint(settings, position).gtids, gtids)
     return Position.parse(until) if until else position
 
 

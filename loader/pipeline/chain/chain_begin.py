@@ -7,11 +7,10 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import GapError, UsageError
-from loader.extract.checkpoint import read_checkpoint
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.failover import check_continuity, follow_server, set_until
+from loader.pipeline.chain.failover import check_continuity, follow_server, log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
@@ -155,8 +154,7 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
 def _first_generation(
     settings: SourceSettings, chain: PlanChain, identity: Identity, start: Position, schemas: Schemas
 ) -> Generation:
-    transport = settings.transport.open()
-    here = read_checkpoint(transport, start, transport.size(start.file))
+    here = log_checkpoint(settings, start)
     return Generation(
         source=settings.name,
         name=chain.name_after(None),

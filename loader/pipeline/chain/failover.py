@@ -24,7 +24,7 @@ from loader.staging.documents import Followed, Generation
 from loader.store.registry import open_store
 from loader.transport.base import NoPlace, ServerCannotTell, Transport
 from loader.transport.segments import lags
-from loader.transport.server.connection import connected, log_sizes
+from loader.transport.server.connection import connected
 
 
 def check_continuity(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
@@ -143,6 +143,20 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
     return _begin_at(settings, chain, old, chain.newest_checkpoint(old), position)
 
 
+def log_checkpoint(settings: SourceSettings, position: Position) -> Checkpoint:
+    """Return the state of the source's log at a position. Its set has everything that is not in the log after it.
+
+    Raises:
+        BinlogFormatError: the position is no transaction boundary, or the file is damaged.
+        LoaderError: from transport or codec.
+    """
+    with connected(settings.server) as connection:
+        purged = continuity.purged_gtids(connection)
+    transport = settings.transport.open()
+    here = read_checkpoint(transport, position, transport.size(position.file))
+    return replace(here, gtids=str(union_gtids(here.gtids, parse_gtid_set(purged)))) if purged else here
+
+
 def _first_outside(settings: SourceSettings, gtids: str) -> Position | None:
     # Not at the top: the import loads the kernel of the dump, and most plans do not need it.
     from loader.transport.gtid_search import first_outside
@@ -163,9 +177,8 @@ def _begin_at(
         server_facts.check_version(identity)
         server_facts.check_settings(connection)
         continuity.check_log_holds(connection, position)
-        size, end = log_sizes(connection)[position.file], server_facts.log_end(connection)
-        executed = continuity.executed_gtids(connection)
-    here = read_checkpoint(settings.transport.open(), position, size)
+        end, executed = server_facts.log_end(connection), continuity.executed_gtids(connection)
+    here = log_checkpoint(settings, position)
     if unread := missing_gtids(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
             "the position is after transactions that were not read yet",
