@@ -19,7 +19,7 @@ class AnotherServer(GapError):
 
 
 class LogRenamed(GapError):
-    """The base name of the server's log files has changed."""
+    """The base name of the server's log files has changed. MariaDB's GTIDs then begin again at 1."""
 
 
 class LogReset(GapError):
@@ -77,7 +77,8 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
         raise LogRenamed(
             f"the server's log is now named {newest.basename}",
             why="log_bin or the host name was changed, and the numbering started over",
-            hint=f"restore the old name (log_bin), or {LOAD_ALL_AGAIN}",
+            hint=f"if everything in the old log was staged: loader follow --at {oldest}; if nothing was written to the"
+            f" new log: restore the old name (log_bin); or {LOAD_ALL_AGAIN}",
             position=position,
         )
     if position.file in sizes:

@@ -193,6 +193,10 @@ def current_generation(settings: SourceSettings, chain: PlanChain, generation: G
     """
     try:
         check_continuity(settings, generation, chain.newest_checkpoint(generation))
-    except (AnotherServer, LogRenamed):
+    except LogRenamed:
+        if generation.identity.kind == "mariadb":
+            raise  # the GTIDs of a log with another name begin again at 1
+        return follow_server(settings, chain, generation)
+    except AnotherServer:
         return follow_server(settings, chain, generation)
     return generation

@@ -31,7 +31,8 @@ def check_continuity(settings: SourceSettings, generation: Generation, checkpoin
     """Check that the log continues from a checkpoint of the generation: same server, same log, same transactions.
 
     Raises:
-        AnotherServer, LogRenamed: a server with GTIDs may be followed; see `follow_server`.
+        AnotherServer: a server with GTIDs may be followed; see `follow_server`.
+        LogRenamed: the same; but not a MariaDB server, whose GTIDs begin again in a log with another name.
         GapError: the log does not continue, and why.
         LogLags: the server's log continues, but the copy that is read here ends before the checkpoint.
     """
@@ -179,6 +180,12 @@ def _begin_at(
         continuity.check_log_holds(connection, position)
         end, executed = server_facts.log_end(connection), continuity.executed_gtids(connection)
     here = log_checkpoint(settings, position)
+    if (
+        identity.kind == "mariadb"
+        and identity.same_server(old.identity)
+        and position.basename != known.position.basename
+    ):
+        known = replace(known, gtids="")  # the GTIDs of a log with another name begin again at 1
     if unread := missing_gtids(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
             "the position is after transactions that were not read yet",

@@ -12,10 +12,12 @@ import pytest
 from loader import pipeline
 from loader.errors import GapError, LoaderError
 from loader.materialise.plan.interval_chain import Chain
+from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline import chain_of, plan_interval
 from loader.source.continuity import (
     LogPurged,
+    LogRenamed,
     LogReplaced,
     LogReset,
     LogShortened,
@@ -132,7 +134,7 @@ def test_a_log_that_is_called_otherwise(shop: Shop) -> None:
     shop.server.restart({"log_bin": "other"})
     shop.insert(4)
     if shop.server.kind == "mariadb":  # which keeps what GTIDs were logged in a file beside the log
-        refused(shop, ServerRestored, "lacks transactions that were read from it")
+        refused(shop, LogRenamed, "the server's log is now named other")
     else:
         refused(shop, LogPurged, "purged transactions from its log before they were read")
     # Under its old name again: what was logged under the other one is nowhere. MariaDB does not know of it any more.
@@ -152,6 +154,27 @@ def test_a_log_that_is_called_otherwise_is_followed_once_all_was_read(shop: Shop
         found = shop.delta()
         assert (found.generation, sum(file.rows for file in found.files)) == ("0002", 1)
         assert found.start.startswith("other.")
+
+
+@pytest.mark.parametrize("passed", [False, True], ids=["fewer transactions than before", "more"])
+def test_a_mariadb_log_with_another_name_is_followed_by_hand(
+    passed: bool, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """Its GTIDs begin again at 1. Once they pass those that were read, they seem to continue them."""
+    shop = begun(fresh_server("mariadb"), tmp_path)
+    shop.insert(1, 2)
+    shop.delta()
+    shop.server.restart({"log_bin": "other"})
+    shop.insert(*range(10, 20 if passed else 12))
+    refused(shop, LogRenamed, "the server's log is now named other")
+    with pytest.raises(LogRenamed) as caught:
+        plan_interval(shop.settings)
+    assert "loader follow --at other.000001:4" in caught.value.hint
+    pipeline.follow_to(shop.settings, Position("other", 1, 4))
+    found = shop.delta()
+    assert (found.generation, sum(file.rows for file in found.files)) == ("0002", 10 if passed else 2)
+    shop.insert(20)
+    assert sum(file.rows for file in shop.delta().files) == 1
 
 
 def test_a_domain_that_the_server_forgot(fresh_server: StartServer, tmp_path: Path) -> None:
