@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loader.errors import UsageError
 from loader.extract.checkpoint import find_log_difference
+from loader.extract.gtids.file_order import check_times
 from loader.extract.interval_schemas import IntervalSchemas
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.manifest_writer import build_manifest
@@ -110,6 +111,8 @@ def _run_attempt(
     segments = transport.open().segments(plan.interval)  # first: to find_log_difference a truncated log looks replaced
     if difference := find_log_difference(transport.open(), before):
         raise log_replaced_error(before.position, difference)
+    if transport.kind == "file" or transport.archive:  # a server itself has no older files of the same names
+        check_times(transport.open(), segments)
     tasks = _Tasks(workers, plan, transport, root)
     ranges = split_interval(plan, transport, workers.count)
     schemas = IntervalSchemas(SchemaStore(chain.store, spec.source), plan, before, given)

@@ -8,6 +8,7 @@ from loader import __version__
 from loader.errors import LOAD_ALL_AGAIN, DataError, GapError
 from loader.extract.accounting.balance import close_balance
 from loader.extract.ddl.barriers import find_barriers
+from loader.extract.gtids.file_order import check_set
 from loader.extract.gtids.marks import gtid_set
 from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
@@ -82,9 +83,10 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
 
     Raises:
         GapError: a file starts after transactions that are missing from the log.
+        LogReplaced: a file starts before transactions that were read.
         DataError: the log repeats transactions that were read before.
     """
-    known = before.gtids
+    known, mariadb = before.gtids, plan.identity.kind == "mariadb"
     for result in results:
         if lost := missing_gtids(result.before, known):
             raise GapError(
@@ -93,10 +95,27 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
                 hint=LOAD_ALL_AGAIN,
                 interval=plan.start_seqno,
             )
-        seen = gtid_set(result.gtids, mariadb=plan.identity.kind == "mariadb")
+        seen = gtid_set(result.gtids, mariadb=mariadb)
         _check_new(plan, seen, known)
         known = str(union_gtids(known, seen))
+    if mariadb:
+        _check_files(plan, before.gtids, results)
     return known
+
+
+def _check_files(plan: Plan, known: str, results: Sequence[RangeResult]) -> None:
+    """Check the sets before the MariaDB files of an interval.
+
+    Transactions that were read from another server can be missing before a file: they follow, or only the older server
+    has them.
+    """
+    read, last, file = "" if plan.read_before else known, "", plan.start.rpartition(":")[0]
+    for result in results:
+        if result.file != file:
+            check_set(result.file, result.before, read, last)
+            last, file = "", result.file
+        seen = gtid_set(result.gtids, mariadb=True)
+        read, last = str(union_gtids(read, seen)), str(union_gtids(last, seen))
 
 
 def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:

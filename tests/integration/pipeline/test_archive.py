@@ -9,14 +9,19 @@ from typing import Any, cast
 
 import pytest
 
+from infra.servers import Server
+from loader import pipeline
 from loader.doctor.page import continues
 from loader.doctor.server import runway
-from loader.errors import BinlogFormatError, GapError, LoaderError
+from loader.errors import BinlogFormatError, DataError, GapError, LoaderError
 from loader.extract.extraction import extract
+from loader.extract.spec import TransportSettings
 from loader.pipeline import chain_of, extract_job, plan_interval, source_runway
+from loader.source.continuity import LogReplaced
 from loader.spark.workers import Threads
-from tests.integration.pipeline.shops import Shop, purge, shop, sizes
-from tests.support.replicas import run
+from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.shops import Shop, StartServer, purge, reset, shop, sizes
+from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration
 
@@ -130,3 +135,55 @@ def test_files_in_the_wrong_order(archived: tuple[Shop, Path]) -> None:
     second.write_bytes(other)
     third.write_bytes(one)
     refused(shop, GapError, "log files lack some of its transactions")
+
+
+def stale_file(server: Server, file: str, folder: Path, *, older: bool) -> None:
+    """Copy a file to the folder; `older`: as if the server had started it a day before."""
+    data = bytearray((server.log_dir / file).read_bytes())
+    if older:
+        data[4:8] = (int.from_bytes(data[4:8], "little") - 86_400).to_bytes(4, "little")
+        end = 4 + int.from_bytes(data[13:17], "little")
+        data[end - 4 : end] = zlib.crc32(data[4 : end - 4]).to_bytes(4, "little")
+    (folder / file).write_bytes(data)
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["archive", "copies"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb", "mysql without GTIDs"])
+def test_a_file_of_before_a_reset(kind: str, copies: bool, fresh_server: StartServer, tmp_path: Path) -> None:
+    """The archive keeps its first copy of a name."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    plain = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"} if "without" in kind else {}
+    server = fresh_server(kind.partition(" ")[0], plain)
+    run(server, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    shop = Shop(server, settings_of(address_of(server), "shop.*", tmp_path))
+    reset(shop)
+    shop.insert(901, 902)
+    run(server, "FLUSH BINARY LOGS")
+    stale = list(sizes(server))[-1]
+    shop.insert(*range(903, 913))
+    run(server, "FLUSH BINARY LOGS")
+    stale_file(server, stale, folder, older="without" in kind)
+    reset(shop)
+    run(server, "TRUNCATE shop.orders")
+    pipeline.begin(shop.settings)
+    shop.insert(1, 2, 3)
+    shop.delta()
+    run(server, "FLUSH BINARY LOGS")
+    newest, again = list(sizes(server))
+    assert again == stale
+    shop.insert(4, 5)
+    run(server, "FLUSH BINARY LOGS")
+    for file in sizes(server):
+        if file == newest or (copies and file != stale):
+            shutil.copy(server.log_dir / file, folder / file)
+    if copies:
+        transport = TransportSettings(kind="file", server=shop.settings.server, path=str(folder))
+    else:
+        purge(server, list(sizes(server))[-1])
+        transport = shop.settings.transport.model_copy(update={"archive": str(folder)})
+    there = Shop(server, shop.settings.model_copy(update={"transport": transport}))
+    if kind == "mysql":
+        refused(there, DataError, "the log repeats transactions that were read before")
+    else:
+        refused(there, LogReplaced, "the log file does not continue the file before it")

@@ -20,9 +20,11 @@ from loader.extract.log_ranges import whole_segment
 from loader.extract.manifest_writer import build_manifest
 from loader.extract.range_result import RangeResult
 from loader.model.gtid import GtidSet, MariadbGtid, mariadb_set, mysql_set, parse_gtid_set, source_of
+from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.reader.files import log_walk
 from loader.reader.files.log_walk import log_bytes
+from loader.source.continuity import LogReplaced
 from loader.staging.chain import Checkpoint
 from loader.transport.file import FileTransport
 from tests.unit.binlog.builder import LogBuilder
@@ -131,6 +133,36 @@ def test_a_set_goes_on_from_interval_to_interval_and_over_files() -> None:
     with pytest.raises(DataError, match="repeats transactions") as again:
         closed(f"{uuid}:1-5", one)
     assert f"{uuid}:4-5" in again.value.why
+
+
+@pytest.mark.parametrize(
+    ("known", "first", "before", "lost"),
+    [
+        ("0-1-3", (), "0-1-3", ""),
+        ("0-1-3", (), "0-1-2", "0-1-3"),
+        ("0-1-3", (), "", "0-1-3"),
+        ("0-1-3", (("0-1", 1, 5),), "0-1-5", ""),
+        ("0-1-3", (("0-1", 1, 5),), "0-1-4", "0-1-5"),
+        ("0-1-3,5-1-1", (("0-1", 1, 5),), "0-1-5", ""),  # the server forgot domain 5
+        ("0-1-3,5-1-1", (("5-1", 1, 2),), "0-1-3", "5-1-2"),  # domain 5 is in the previous file
+        ("", (), "", ""),
+    ],
+)
+def test_a_mariadb_file_starts_after_what_was_read(
+    known: str, first: tuple[tuple[str, int, int], ...], before: str, lost: str
+) -> None:
+    results = RangeResult(file=FILE, gtids=first), RangeResult(file=f"{FILE[:-1]}2", before=before)
+    identity = Identity(kind="mariadb", version="11.4.2-MariaDB", server_id=1)
+    plan = plan_of(b"", 4, 100).model_copy(update={"stop": f"{FILE[:-1]}2:100", "identity": identity})
+    here = Checkpoint(Position.parse(f"{FILE}:4"), known, None)
+    if not lost:
+        build_manifest(plan, here, [], results)
+        return
+    with pytest.raises(LogReplaced, match="does not continue the file before it") as caught:
+        build_manifest(plan, here, [], results)
+    assert f"not after {lost}:" in caught.value.why
+    if not first:  # of another server, so that it may follow
+        build_manifest(plan.model_copy(update={"read_before": known}), here, [], results)
 
 
 def test_the_mark_of_a_position_is_found_again_or_not(tmp_path: Path) -> None:
