@@ -13,10 +13,20 @@ from loader.binlog import walk as w
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
 from loader.extract.log_ranges import whole_segment
-from loader.extract.windows import read_windows
-from loader.model.gtid import Gtid, GtidSet, MysqlGtid, MysqlGtidSet, mariadb_set, missing_gtids, mysql_set, union_gtids
+from loader.extract.windows import Window, read_windows
+from loader.model.gtid import (
+    Gtid,
+    GtidSet,
+    MariadbGtid,
+    MysqlGtid,
+    MysqlGtidSet,
+    mariadb_set,
+    missing_gtids,
+    mysql_set,
+    union_gtids,
+)
 from loader.model.position import Interval, Position
-from loader.reader.files.log_walk import log_bytes
+from loader.reader.files.log_walk import LogBytes, log_bytes
 from loader.transport.base import Transport
 
 
@@ -60,8 +70,44 @@ def find_interleaving(transport: Transport, log: Interval, before: str, known: s
     return Interleaving(log.stop, others)
 
 
+def find_repeated(transport: Transport, log: Interval) -> tuple[MariadbGtid, ...]:
+    """Return the GTIDs of a MariaDB log whose sequence number several servers used in one domain.
+
+    Without gtid_strict_mode, a replica that somebody writes to uses a number that its primary also uses later.
+
+    Args:
+        transport: reads the log.
+        log: of a MariaDB server.
+
+    Returns:
+        The newest such GTID of each domain and server.
+
+    Raises:
+        LoaderError: from transport or codec.
+    """
+    tally = GtidTally(mariadb=True)
+    for data, window, begin, end in _windows(transport, log):
+        tally.add(data, window, begin, end)
+    return tally.repeated()
+
+
 def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Iterator[tuple[Gtid, Position]]]]:
     """Yield the GTID set of each window, and its transactions one by one with their ends."""
+    for data, window, begin, end in _windows(transport, log):
+        tally = GtidTally(data.form.mariadb)
+        tally.add(data, window, begin, end)
+        yield gtid_set(tally.parts(), mariadb=data.form.mariadb), _transactions(data, window)
+
+
+def _transactions(data: LogBytes, window: Window) -> Iterator[tuple[Gtid, Position]]:
+    for start, stop in window.index.transactions[:, [w.T_START, w.T_END]].tolist():
+        gtid = gtid_at(data, start)
+        if gtid is not None:
+            yield gtid, Position.at(data.name, stop)
+
+
+def _windows(transport: Transport, log: Interval) -> Iterator[tuple[LogBytes, Window, int, int]]:
+    """Yield the windows of a log with their file, and the first and the end byte of the log in it."""
     for file, begin, end in transport.segments(log):
         if begin == end:
             continue
@@ -73,14 +119,8 @@ def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Itera
             # A crashed MariaDB leaves unfinished files.
             crashed = (lambda *_: None) if data.form.mariadb and file != log.stop.file else None
             for window in read_windows(data, span, registry, end, crashed):
-                if window.more:
-                    continue
-                tally = GtidTally(data.form.mariadb)
-                tally.add(data, window, begin, end)
-                places = window.index.transactions[:, [w.T_START, w.T_END]].tolist()
-                closer = ((gtid_at(data, start), Position.at(file, stop)) for start, stop in places)
-                known = ((gtid, stop) for gtid, stop in closer if gtid is not None)
-                yield gtid_set(tally.parts(), mariadb=data.form.mariadb), known
+                if not window.more:
+                    yield data, window, begin, end
 
 
 def _alone(gtid: Gtid) -> GtidSet:

@@ -67,6 +67,24 @@ class GtidTally:
             newest[name] = max(last, newest.get(name, 0))
         return tuple((name, 1, newest[name]) for name in sorted(newest))
 
+    def repeated(self) -> tuple[MariadbGtid, ...]:
+        """Return, for each MariaDB domain and server, the newest sequence number that another server also used."""
+        runs = _joined([self._ended, *self._new, self._current[: self._state[g.KNOWN]]])
+        domains: dict[int, list[tuple[int, int, int]]] = {}
+        for source, first, last in runs.tolist():
+            domain, server = map(int, self._name(source).split("-"))
+            domains.setdefault(domain, []).append((first, last, server))
+        found: dict[tuple[int, int], int] = {}
+        for domain, used in domains.items():
+            newest, by = 0, -1
+            for first, last, server in sorted(used):  # runs of one server do not overlap
+                if first <= newest:
+                    both = min(last, newest)
+                    found |= {(domain, one): max(both, found.get((domain, one), 0)) for one in (server, by)}
+                if last > newest:
+                    newest, by = last, server
+        return tuple(MariadbGtid(domain, server, number) for (domain, server), number in sorted(found.items()))
+
     def mark(self, log: LogBytes) -> Mark:
         """Return the mark of the position after the last transaction."""
         return mark_of(log, self._last)

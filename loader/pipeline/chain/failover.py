@@ -13,10 +13,21 @@ from pymysql.connections import Connection
 
 from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
-from loader.extract.gtids.interleaved_transactions import find_interleaving
+from loader.extract.gtids.interleaved_transactions import find_interleaving, find_repeated
 from loader.extract.spec import TransportSettings
-from loader.model.gtid import GtidSet, MysqlGtidSet, Ranges, missing_gtids, parse_gtid_set, union_gtids
+from loader.model.gtid import (
+    GtidSet,
+    MariadbGtid,
+    MariadbGtidSet,
+    MysqlGtidSet,
+    Ranges,
+    mariadb_set,
+    missing_gtids,
+    parse_gtid_set,
+    union_gtids,
+)
 from loader.model.position import SEQNO_UNIT, Interval, Position
+from loader.reader.files.log_walk import FIRST
 from loader.settings import SourceSettings
 from loader.source import continuity, server_facts
 from loader.staging.chain import Checkpoint, PlanChain
@@ -90,7 +101,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
         known = replace(known, gtids=str(union_gtids(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)
         continuity.check_not_purged(connection, known.gtids)
-        end = server_facts.log_end(connection)
+        end, server_id = server_facts.log_end(connection), server_facts.read_identity(connection).server_id
     try:
         found = _first_outside(settings, known.gtids)
     except NoPlace as error:
@@ -99,6 +110,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
         by_hand = f"loader follow --source {settings.name} --at FILE:POS"
         hint = f"if you know that nothing is missing: {by_hand}; or {LOAD_ALL_AGAIN}"
         raise continuity.purged_unread_error(error.why or error.what, hint) from error
+    _check_errant(settings, old, known, (found or end, end), accepted, server_id)
     return _begin_at(settings, chain, old, known, found or end, accepted)
 
 
@@ -142,6 +154,51 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
             if server_facts.read_identity(connection).same_server(old.identity):
                 return old
     return _begin_at(settings, chain, old, chain.newest_checkpoint(old), position)
+
+
+def _check_errant(
+    settings: SourceSettings,
+    old: Generation,
+    known: Checkpoint,
+    log: tuple[Position, Position],
+    accepted: str,
+    server_id: int,
+) -> None:
+    """Check that nobody wrote to a MariaDB replica before the transactions that were read. See `_errant` for MySQL.
+
+    Its writes are in domains that were never read; or, without gtid_strict_mode, they have sequence numbers that its
+    primary used later. The files before the position are not read, except its own.
+
+    Args:
+        settings: of the source.
+        old: the generation that was read.
+        known: the set that was read, with the accepted transactions.
+        log: the position of the first unread transaction, and the end.
+        accepted: transactions that an operator allowed to be skipped.
+        server_id: of the server that is followed.
+
+    Raises:
+        Errant: somebody wrote to it.
+    """
+    read, skipped = parse_gtid_set(known.gtids), parse_gtid_set(accepted)
+    if not isinstance(read, MariadbGtidSet):
+        return
+    transport, until = settings.transport.open(), log[0]
+    own: list[MariadbGtid] = []
+    here = log_checkpoint(settings, until)
+    if until < log[1] and missing_gtids(known.gtids, here.gtids):
+        found = find_interleaving(transport, Interval(*log), here.gtids, known.gtids)
+        until, others = found.until, parse_gtid_set(found.others)
+        before = {domain: gtid for domain, gtid in read.newest.items() if gtid not in skipped}
+        primaries = {old.identity.server_id, *(gtid.server for gtid in before.values())} - {server_id}
+        if isinstance(others, MariadbGtidSet):
+            own += [gtid for domain, gtid in others.newest.items() if domain not in before and gtid not in read]
+        own = [gtid for gtid in own if gtid.server not in primaries]
+    first = replace(log[0], logpos=FIRST)
+    repeated = find_repeated(transport, Interval(first, until)) if first < until else ()
+    own += [gtid for gtid in repeated if gtid in read and gtid.server != read.newest[gtid.domain].server]
+    if errant := str(mariadb_set(gtid for gtid in own if gtid not in skipped)):
+        raise continuity.errant_error(settings.name, errant)
 
 
 def log_checkpoint(settings: SourceSettings, position: Position) -> Checkpoint:
@@ -250,7 +307,7 @@ def known_until(settings: SourceSettings, log: Interval, before: str, known: str
 def _errant(others: GtidSet, read: GtidSet, own: str) -> dict[str, Ranges]:
     """Return the transactions that only this server has: of a server that was never read, or its own after those read.
 
-    Others were logged in another order than on the server that was read. MariaDB's sets do not tell them apart.
+    Others were logged in another order than on the server that was read. For MariaDB see `_check_errant`.
     """
     if not isinstance(others, MysqlGtidSet) or not isinstance(read, MysqlGtidSet):
         return {}

@@ -170,3 +170,62 @@ def test_a_primary_after_a_replica_that_does_not_keep_the_order(fresh_server: St
     logged(primary, *made, (f"{uuid}:4", insert(1)), (f"{uuid}:5", insert(2)))
     there = shop.at(primary)
     assert rows(there, there.delta()) == [1]
+
+
+def errant_refused(shop: Shop, gtid: str) -> None:
+    """Twice the same error, with the command that accepts these transactions."""
+    for _ in range(2):
+        with pytest.raises(Errant, match="errant transactions before transactions that were read") as caught:
+            plan_interval(shop.settings)
+        assert f"transactions {gtid}:" in caught.value.why
+        assert f"loader follow --source shop --accept {gtid};" in caught.value.hint
+
+
+def mariadb_begun(start: StartServer, folder: Path) -> tuple[Shop, Server, list[tuple[str, str]]]:
+    """A source on which 0-1-1 to 0-1-5 were read, an empty server, and the first three transactions."""
+    old, new = servers(start, "mariadb")
+    made = list(zip(gtids("mariadb", 1, 2, 3), MADE, strict=True))
+    shop = begun(old, folder, made)
+    logged(old, ("0-1-4", insert(1)), ("0-1-5", insert(2)))
+    assert rows(shop, shop.delta()) == [1, 2]
+    return shop, new, made
+
+
+@pytest.mark.parametrize("errant", ["0-2-4", "2-2-1"], ids=["in the same domain", "in another domain"])
+def test_writes_to_a_mariadb_replica_before_what_was_read(
+    errant: str, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """Without gtid_strict_mode, the replica writes 0-2-4 and then replicates 0-1-4."""
+    shop, new, made = mariadb_begun(fresh_server, tmp_path)
+    logged(new, *made, (errant, insert(99)), ("0-1-4", insert(1)), ("0-1-5", insert(2)))
+    there = shop.at(new)
+    errant_refused(there, errant)
+    logged(new, ("0-2-6", insert(3)))
+    errant_refused(there, errant)
+    assert pipeline.follow_accepting(there.settings, errant).accepted == errant
+    assert rows(there, there.delta()) == [3]
+    run(new, "FLUSH BINARY LOGS", insert(4))
+    assert rows(there, there.delta()) == [4]
+
+
+def test_accepting_some_writes_to_a_mariadb_replica_does_not_accept_later_ones(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    shop, new, made = mariadb_begun(fresh_server, tmp_path)
+    logged(new, *made, ("2-2-1", insert(98)), ("2-2-2", insert(99)), ("0-1-4", insert(1)), ("0-1-5", insert(2)))
+    there = shop.at(new)
+    errant_refused(there, "2-2-2")
+    with pytest.raises(Errant) as caught:
+        pipeline.follow_accepting(there.settings, "2-2-1")
+    assert "transactions 2-2-2:" in caught.value.why
+    assert pipeline.follow_accepting(there.settings, "2-2-2").accepted == "2-2-2"
+    logged(new, ("0-2-6", insert(3)), ("2-2-3", insert(4)))
+    assert rows(there, there.delta()) == [3, 4]
+
+
+def test_a_new_mariadb_domain_of_the_old_primary_is_read(fresh_server: StartServer, tmp_path: Path) -> None:
+    """A replica logs domains in another order, so it can have the first transaction of a new one earlier."""
+    shop, new, made = mariadb_begun(fresh_server, tmp_path)
+    logged(new, *made, ("0-1-4", insert(1)), ("2-1-1", insert(7)), ("0-1-5", insert(2)), ("0-2-6", insert(3)))
+    there = shop.at(new)
+    assert rows(there, there.delta()) == [7, 3]
