@@ -28,7 +28,7 @@ def check_times(transport: Transport, segments: Sequence[Segment]) -> None:
     """
     before = 0
     for file, _, _ in segments if len(segments) > 1 else ():
-        with transport.open(file, len(MAGIC), len(MAGIC)) as log:
+        with transport.open(file, len(MAGIC), len(MAGIC) + HEADER) as log:
             begun = int.from_bytes(read_exactly(log, len(MAGIC), HEADER, file)[:4].tobytes(), "little")
         if begun + _CLOCK_SECONDS < before:
             raise _not_continued(file, f"the server started it {before - begun} seconds before the previous file")
