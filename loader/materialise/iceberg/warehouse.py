@@ -192,6 +192,23 @@ class Warehouse:
                 )
         return layout
 
+    def check_column_names(self, metadata: TableMetadata, table: TableName) -> None:
+        """Check that the columns have the names that they had at the applied position, so that rows can be changed.
+
+        Raises:
+            DataError: they do not.
+        """
+        names = {column.name for column in self.layout(metadata, table).columns}
+        since = metadata.renamed_since(metadata.applied.snapshot) if metadata.applied else {}
+        if renamed := {old: new for old, new in since.items() if old in names}:
+            raise DataError(
+                "columns of the warehouse's table have other names than at its applied position",
+                why=f"{', '.join(f'{old} is now {new}' for old, new in renamed.items())}: the table was rolled back to"
+                " a snapshot from before they were renamed, or another tool renamed them",
+                hint=table.load_again,
+                table=table,
+            )
+
     def note_unlogged(self, metadata: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
         """Record the columns that change although the log leaves them out of updates: see `recorded_unlogged`."""
         text = json.dumps(columns)

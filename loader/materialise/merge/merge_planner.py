@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -321,14 +321,8 @@ class MergePlanner:
     def _read_state(
         self, table: TableName, metadata: TableMetadata | None, applied: Applied | None, target: int
     ) -> TableState | None:
-        """Return the state of a table; None if it was dropped before it was ever loaded, and needs nothing.
-
-        Raises:
-            DataError: the table was never loaded, or its columns do not have the names of the applied position.
-        """
+        """Return the state of a table; None if it was dropped before it was ever loaded, and needs nothing."""
         if metadata is not None and applied is not None:
-            if renamed := metadata.renamed_since(applied.snapshot):
-                raise _renamed_columns_error(table, renamed)
             schema = recorded_schema(metadata, table)
             lifecycle: Lifecycle = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
             return TableState(schema, complete_seqno(self.record, table, applied), lifecycle)
@@ -358,16 +352,6 @@ class MergePlanner:
             hint=_exclude_hint(table) if dropped else load,
             table=table,
         )
-
-
-def _renamed_columns_error(table: TableName, renamed: Mapping[str, str]) -> DataError:
-    return DataError(
-        "columns of the warehouse's table have other names than at its applied position",
-        why=f"{', '.join(f'{old} is now {new}' for old, new in renamed.items())}: the table was rolled back to a"
-        " snapshot from before they were renamed, or another tool renamed them",
-        hint=table.load_again,
-        table=table,
-    )
 
 
 def _exclude_hint(table: TableName) -> str:

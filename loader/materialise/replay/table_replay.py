@@ -105,6 +105,7 @@ def _attempt(
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
+    warehouse.check_column_names(metadata, table)
     ends = part.ends_before(applied.seqno)
     if rule.mode == "history" or not warehouse.layout(metadata, table).key:
         if ends:

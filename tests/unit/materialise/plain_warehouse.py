@@ -47,9 +47,6 @@ class PlainHistory:
     def head(self) -> int | None:
         return len(self.commits) or None
 
-    def renamed_since(self, _: int) -> dict[str, str]:
-        return {}
-
     def loaded_until(self, _: int | None) -> int:
         return self.exact_at
 
