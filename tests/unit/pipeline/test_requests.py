@@ -79,8 +79,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(failover.server_facts, "check_version", lambda _: None)
     monkeypatch.setattr(failover.continuity, "check_log_holds", lambda *_: None)
     monkeypatch.setattr(failover.continuity, "executed_gtids", lambda _: "")
-    monkeypatch.setattr(failover, "log_sizes", lambda _: {position(FEW).file: 1, position(MANY).file: 1})
-    monkeypatch.setattr(failover, "read_checkpoint", lambda _t, place, _s: Checkpoint(place, "", MARK))
+    monkeypatch.setattr(failover, "log_checkpoint", lambda _, place: Checkpoint(place, "", MARK))
     monkeypatch.setattr(failover, "known_until", lambda *_: "")
     return settings_of(tmp_path)
 
