@@ -103,6 +103,10 @@ bench-airflow: setup ## measure runs of the delta DAG in a real Airflow beside l
 bench-cluster: setup ## measure a load and a delta on a cluster of two workers beside local[2]; QUICK=1 with a tenth of the rows
 	@.venv/bin/python -m tests.bench.cluster $(if $(QUICK),--quick)
 
+.PHONY: bench-many
+bench-many: setup ## measure commands with 1,000 tables and with 50 sources; QUICK=1 with a tenth of them
+	@.venv/bin/python -m tests.bench.many $(if $(QUICK),--quick)
+
 .PHONY: bench-initial
 bench-initial: setup ## measure initial loads beside spark.read.jdbc and mysqldump; QUICK=1 with a tenth of the rows
 	@.venv/bin/python -m tests.bench.initial $(if $(QUICK),--quick)
