@@ -11,7 +11,7 @@ from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
-from loader.source.foreign_keys import has_cascades, logs_cascades
+from loader.source.foreign_keys import find_unlogged_tables
 from loader.source.schemas import read_schemas
 from loader.source.virtual_columns import check_virtual_columns
 from loader.staging.documents import TableFilter
@@ -50,7 +50,7 @@ def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[
 
 def cascades(connection: Connection[Any], tables: Sequence[TableName]) -> list[Finding]:
     """Return an error for tables whose rows foreign keys change without logging it: their loads are refused."""
-    changed = [] if logs_cascades(connection) else [name for name in tables if has_cascades(connection, name)]
+    changed = find_unlogged_tables(connection, tables)
     if not changed:
         return []
     what = f"foreign keys change rows of {listed(map(str, changed))} without logging it"

@@ -12,7 +12,7 @@ from loader.extract.gtids.file_order import check_set
 from loader.extract.gtids.marks import gtid_set
 from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.incomplete_tables import find_cascading_tables, one_per_table
+from loader.extract.repair.incomplete_tables import list_unlogged_tables, one_per_table
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
 from loader.model.gtid import GtidSet, MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.moment import moment
@@ -71,7 +71,7 @@ def build_manifest(
         nameless=after.nameless,
         given=after.given,
         left_out=one_per_table(
-            [*find_cascading_tables(plan), *(one for result in staged for one in result.left_out.values())]
+            [*list_unlogged_tables(plan), *(one for result in staged for one in result.left_out.values())]
         ),
         skips=_skips(plan, results),
         loader_version=__version__,

@@ -219,8 +219,7 @@ def _require_same_type(column: Column, action: ModifyColumn) -> None:
         or new.nullable is False
         or new.positive
         or column.charset
-        or column.type in TEXTS
-        or column.type in {"varbinary", "vector", "timestamp"}
+        or column.type in TEXTS | {"varbinary", "vector", "timestamp"}
     ):
         raise NotLoggedError("outside strict mode the server changes values that do not fit")
 

@@ -7,7 +7,7 @@ them, unless it was started with `innodb_native_foreign_keys`. MariaDB never log
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from pymysql.connections import Connection
@@ -15,7 +15,6 @@ from pymysql.connections import Connection
 from loader.errors import UnsupportedError
 from loader.model.table import TableName
 from loader.source.digest import show_create
-from loader.source.schemas import find_tables
 from loader.source.server_facts import query
 
 _CASCADES = re.compile(
@@ -39,9 +38,9 @@ def has_cascades(connection: Connection[Any], table: TableName) -> bool:
     return bool(_CASCADES.search(show_create(connection, table)))
 
 
-def find_cascading_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
-    """Return the captured tables whose rows foreign keys change, sorted."""
-    return [name for name in find_tables(connection, captured) if has_cascades(connection, name)]
+def find_unlogged_tables(connection: Connection[Any], tables: Sequence[TableName]) -> list[TableName]:
+    """Return the tables whose rows foreign keys change without a log entry."""
+    return [] if logs_cascades(connection) else [name for name in tables if has_cascades(connection, name)]
 
 
 def check_cascades(connection: Connection[Any], table: TableName) -> None:

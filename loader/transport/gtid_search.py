@@ -100,7 +100,7 @@ def _encoded(gtids: MysqlGtidSet) -> bytes:
 def _first(events: Events, behind: set[int]) -> tuple[str, int] | None:
     """Return file and start of the first transaction that is sent; None at the end of the log.
 
-    Removes from `behind` each domain of which a transaction is sent, and reads on until it is empty.
+    It reads on until the server has sent a transaction of each domain in `behind`, and removes these domains from it.
     """
     found, file = None, ""
     for event in _events(events):

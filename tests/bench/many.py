@@ -52,7 +52,7 @@ def command(config: Path, *arguments: str) -> Cost:
 
 
 def measure_tables(count: int) -> dict[str, Cost]:
-    """Return what each command costs for a source of so many tables."""
+    """Return the cost of each command for a source with this number of tables."""
     with TemporaryDirectory(prefix="loader-bench-") as name, empty_server() as server:
         make_tables(server, "many", count)
         config = write_config(Path(name), server, files=False, schema="many")
@@ -67,7 +67,7 @@ def measure_tables(count: int) -> dict[str, Cost]:
 
 
 def measure_sources(count: int) -> dict[str, Cost]:
-    """Return what each command costs with so many sources of one table in the configuration."""
+    """Return the cost of each command if the configuration has this number of sources, each with one table."""
     with TemporaryDirectory(prefix="loader-bench-") as name, empty_server() as server:
         names = [f"source{number}" for number in range(count)]
         for source in names:

@@ -36,7 +36,7 @@ def check_times(transport: Transport, segments: Sequence[Segment]) -> None:
 
 
 def check_set(file: str, before: str, known: str, last: str) -> None:
-    """Check that the MariaDB GTIDs before a file continue those that were read.
+    """Check that a MariaDB file begins after all transactions that were read.
 
     A server can forget a domain without transactions in its log (FLUSH BINARY LOGS DELETE_DOMAIN_ID), so not in the
     previous file.

@@ -24,7 +24,7 @@ def find_incomplete_tables(
     return {name: _of(plan, file, name, one, one.alone and not prepared) for name, one in unread.items()}
 
 
-def find_cascading_tables(plan: Plan) -> list[IncompleteTable]:
+def list_unlogged_tables(plan: Plan) -> list[IncompleteTable]:
     """Return the manifest entries of tables whose rows foreign keys change, since the server stopped logging that.
 
     Where in the interval it did so is unknown. So every row may be missing.

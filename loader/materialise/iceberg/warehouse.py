@@ -192,13 +192,13 @@ class Warehouse:
                 )
         return layout
 
-    def check_column_names(self, metadata: TableMetadata, table: TableName) -> None:
+    def check_column_names(self, metadata: TableMetadata, layout: Layout) -> None:
         """Check that the columns have the names that they had at the applied position, so that rows can be changed.
 
         Raises:
             DataError: they do not.
         """
-        names = {column.name for column in self.layout(metadata, table).columns}
+        names, table = {column.name for column in layout.columns}, layout.schema.name
         since = metadata.renamed_since(metadata.applied.snapshot) if metadata.applied else {}
         if renamed := {old: new for old, new in since.items() if old in names}:
             raise DataError(

@@ -119,8 +119,8 @@ def _merge(
     known: TableMetadata | None,
 ) -> TableResult:
     metadata = known or _create_table(warehouse, chain, merge)
-    warehouse.check_column_names(metadata, merge.name)
     before = warehouse.layout(metadata, merge.name)
+    warehouse.check_column_names(metadata, before)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = prepare_columns(warehouse, merge.name, metadata, before, layouts)
     complete = partial(_complete, warehouse, chain, metadata)

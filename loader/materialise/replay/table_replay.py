@@ -105,9 +105,10 @@ def _attempt(
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
-    warehouse.check_column_names(metadata, table)
+    layout = warehouse.layout(metadata, table)
+    warehouse.check_column_names(metadata, layout)
     ends = part.ends_before(applied.seqno)
-    if rule.mode == "history" or not warehouse.layout(metadata, table).key:
+    if rule.mode == "history" or not layout.key:
         if ends:
             raise _end_error(table, part, "the table has no key, or keeps a history, so all of its rows are compared")
         return roll_table(

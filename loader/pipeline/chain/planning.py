@@ -18,8 +18,8 @@ from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
-from loader.source.foreign_keys import find_cascading_tables, logs_cascades
-from loader.source.schemas import read_ambiguous_tables
+from loader.source.foreign_keys import find_unlogged_tables, logs_cascades
+from loader.source.schemas import find_tables, read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
@@ -80,7 +80,7 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         raise _too_late_error(settings.name, until, start)
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    logged = _logged_cascades(chain, generation)
+    logged = _logged_cascades(chain, generation, head)
     read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, cascades=logged)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
@@ -230,7 +230,9 @@ def _read_source(
         sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
         logged = logs_cascades(connection)
-        cascading = find_cascading_tables(connection, captured) if cascades and not logged else []
+        cascading = (
+            find_unlogged_tables(connection, find_tables(connection, captured)) if cascades and not logged else []
+        )
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
@@ -238,14 +240,20 @@ def _read_source(
     return _SourceState(stop, untold, late, side_effects, folds, logged, cascading, sequences)
 
 
-def _logged_cascades(chain: PlanChain, generation: Generation) -> bool:
-    """Return whether the newest plan of this server or of those before it says that changes by foreign keys are logged.
+def _logged_cascades(chain: PlanChain, generation: Generation, head: Plan | None) -> bool:
+    """Return whether the newest plan says that changes by foreign keys are logged.
 
     Without any plan they may not be: then the loads, which come before, have checked it.
+
+    Args:
+        chain: of the source.
+        generation: the newest one.
+        head: its newest plan. Without one, the generations that it continues count.
     """
-    found = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)))
-    newest = next(filter(None, found), None)
-    return newest is not None and not newest.unlogged_cascades
+    if head is None:
+        older = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)[:-1]))
+        head = next(filter(None, older), None)
+    return head is not None and not head.unlogged_cascades
 
 
 def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:

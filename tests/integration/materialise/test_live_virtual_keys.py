@@ -1,4 +1,4 @@
-"""Tables without a primary key, one of whose unique keys has a virtual column. MySQL does not use or log such a key."""
+"""Tables without a primary key that have a unique key with a virtual column. MySQL does not use it as the key."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_a_log_that_is_called_otherwise_is_followed_once_all_was_read(shop: Shop
 def test_a_mariadb_log_with_another_name_is_followed_by_hand(
     passed: bool, fresh_server: StartServer, tmp_path: Path
 ) -> None:
-    """Its GTIDs begin again at 1. Once they pass those that were read, they seem to continue them."""
+    """Its GTIDs begin again at 1. Once their numbers are higher than those read, the log seems to continue."""
     shop = begun(fresh_server("mariadb"), tmp_path)
     shop.insert(1, 2)
     shop.delta()
