@@ -38,17 +38,17 @@ def test_an_event_smaller_than_its_header_is_damage(kind: int, size: int) -> Non
     with pytest.raises(BinlogFormatError, match="an event of"):
         parted(event(kind, size), inside=False)
     with pytest.raises(BinlogFormatError, match="an event of"):
-        first(dump(event(kind, size)))
+        first(dump(event(kind, size)), set())
 
 
 def test_a_rotate_without_a_place_is_damage() -> None:
     with pytest.raises(BinlogFormatError, match="ROTATE"):
-        first(dump(event(ROTATE, HEADER)))
+        first(dump(event(ROTATE, HEADER)), set())
 
 
 def test_a_rotate_with_a_name_that_is_no_text_is_damage() -> None:
     with pytest.raises(BinlogFormatError, match="ROTATE"):
-        first(dump(event(ROTATE, HEADER + 10, bytes(8) + b"\xff\xfe")))
+        first(dump(event(ROTATE, HEADER + 10, bytes(8) + b"\xff\xfe")), set())
 
 
 @pytest.mark.parametrize("reply", [b"\xff", b"\xff\1", b"\xff\1\4", b"\xff\xd4\4#HY000\xff"])
