@@ -8,7 +8,7 @@ from loader.doctor.replica import is_readable
 from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
-from loader.pipeline.chain.failover import check_continuity
+from loader.pipeline.chain.failover import can_follow, check_continuity
 from loader.pipeline.reports.retention import oldest_needed_position
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.locations.uri import resolve, server_of
@@ -80,7 +80,7 @@ def continues(settings: SourceSettings) -> Finding:
     try:
         check_continuity(settings, generation, known)
     except (AnotherServer, LogRenamed) as other:
-        if not known.gtids:
+        if not known.gtids or not can_follow(generation, other):
             raise
         cure = "nothing if it took over: the next run follows it by GTIDs; otherwise set the source to the old server"
         return warning("chain", other.what, cure)

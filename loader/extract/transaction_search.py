@@ -15,7 +15,7 @@ from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
 from loader.extract.gtids.skipped_transactions import KEPT
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.window_notes import Notes
-from loader.extract.windows import Window, read_windows
+from loader.extract.windows import Window, ignore_unfinished, read_windows
 from loader.extract.xa_events import XaEvent
 from loader.model.gtid import Gtid
 from loader.model.position import Interval, Position
@@ -127,8 +127,8 @@ def _in_segment(
         registry = TableRegistry(
             lambda _: True, mariadb=log.form.mariadb, versions=lambda _: nothing, named_versions=lambda _: nothing
         )
-        crashed = (lambda *_: None) if log.form.mariadb and file != stop.file else None
-        return _in_windows(log, span, registry, shift, sought, read_windows(log, span, registry, end, crashed))
+        windows = read_windows(log, span, registry, end, ignore_unfinished(log, newest=file == stop.file))
+        return _in_windows(log, span, registry, shift, sought, windows)
 
 
 def _in_windows(

@@ -23,11 +23,10 @@ from loader.model.table import TableName, TableSchema
 from loader.resources import sql
 from loader.source.continuity import check_log_holds
 from loader.source.digest import definition_digest
-from loader.source.foreign_keys import check_cascades
+from loader.source.loadable import check_loadable
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
 from loader.source.table_sizes import read_size
-from loader.source.virtual_columns import check_virtual_columns
 from loader.transport.server.connection import connected
 
 _LOG = logging.getLogger(__name__)
@@ -48,8 +47,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     schema = _schema(connection, table)
     if read_key(connection, table) != key or schema.key != key.names:
         raise altered_error(table)
-    check_cascades(connection, table)
-    check_virtual_columns(connection, schema)
+    check_loadable(connection, schema)
     position = log_end(connection)
     wait_until_visible(connection, position)
     gtids = gtids_to_wait_for(connection) if spec.read_from else ""

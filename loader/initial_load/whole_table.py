@@ -19,10 +19,9 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
-from loader.source.foreign_keys import check_cascades
+from loader.source.loadable import check_loadable
 from loader.source.schemas import read_schemas
 from loader.source.server_facts import log_end
-from loader.source.virtual_columns import check_virtual_columns
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -40,7 +39,6 @@ def load_whole_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> s
         check_identity(asking, spec.identity)
         digest = definition_digest(asking, table)
         check_engine(asking, table)
-        check_cascades(asking, table)
         take_reader_place(asking, spec.limits)
         wait_for_server(asking, spec.limits)
         prepare_session(reading)
@@ -53,7 +51,7 @@ def load_whole_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> s
         schema = read_schemas(asking, [table])[0]
         if schema.key and not spec.is_history(table):
             raise RetryableError("the table got a key during its initial load", hint="run again", table=table)
-        check_virtual_columns(asking, schema)
+        check_loadable(asking, schema)
         own = plan_single_chunk(asking, spec, schema, position, digest)
         own = own.model_copy(update={"locked_at": str(log_end(asking))})
         # Another attempt at the same position saw the same rows, so its plan is equivalent.

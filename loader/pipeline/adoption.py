@@ -28,9 +28,8 @@ from loader.pipeline.jobs import initial_load_spec
 from loader.reader.seek.position_spec import After, parse_place
 from loader.settings import SourceSettings
 from loader.source.digest import definition_digest
-from loader.source.foreign_keys import check_cascades
+from loader.source.loadable import check_loadable
 from loader.source.schemas import read_schemas
-from loader.source.virtual_columns import check_virtual_columns
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest
 from loader.staging.notes.overtaken_loads import OvertakenLoads
@@ -71,8 +70,7 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
     with connected(settings.server) as connection:
         for table in captured_tables(connection, settings.tables, tables):
             (schema,) = read_schemas(connection, [table])
-            check_cascades(connection, table)
-            check_virtual_columns(connection, schema)
+            check_loadable(connection, schema)
             if compared:
                 _check_comparable(connection, settings, table)
             if not schema.key and exact_at > position:

@@ -13,7 +13,7 @@ from loader.binlog import walk as w
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
 from loader.extract.log_ranges import whole_segment
-from loader.extract.windows import Window, read_windows
+from loader.extract.windows import Window, ignore_unfinished, read_windows
 from loader.model.gtid import (
     Gtid,
     GtidSet,
@@ -116,9 +116,8 @@ def _windows(transport: Transport, log: Interval) -> Iterator[tuple[LogBytes, Wi
         with transport.open(file, begin, end) as opened:
             data = log_bytes(opened, file)
             registry = TableRegistry(lambda _: False, mariadb=data.form.mariadb)
-            # A crashed MariaDB leaves unfinished files.
-            crashed = (lambda *_: None) if data.form.mariadb and file != log.stop.file else None
-            for window in read_windows(data, span, registry, end, crashed):
+            cut_off = ignore_unfinished(data, newest=file == log.stop.file)
+            for window in read_windows(data, span, registry, end, cut_off):
                 if not window.more:
                     yield data, window, begin, end
 

@@ -9,7 +9,7 @@ from loader.errors import GapError
 from loader.extract.gtids.skipped_transactions import skip_reasons
 from loader.extract.log_ranges import whole_segment
 from loader.extract.window_notes import Notes
-from loader.extract.windows import counted_bytes, read_windows
+from loader.extract.windows import counted_bytes, ignore_unfinished, read_windows
 from loader.extract.xa.prepared_groups import held_group
 from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.model.position import Interval, Position
@@ -61,9 +61,8 @@ def _xa_events(transport: Transport, skip: Skip, newest: str, file: str, begin: 
         log = log_bytes(opened, file)
         registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
         notes = Notes(log, span, registry, 0)
-        # A crashed MariaDB leaves unfinished files: nothing in their last transaction was prepared.
-        crashed = (lambda *_: None) if log.form.mariadb and file != newest else None
-        for window in read_windows(log, span, registry, end, crashed):
+        cut_off = ignore_unfinished(log, newest=file == newest)  # nothing in an unfinished transaction was prepared
+        for window in read_windows(log, span, registry, end, cut_off):
             why = skip_reasons(skip, window.index.transactions)
             for note in notes.of(window, why, counted_bytes(span, end)):
                 if isinstance(note, Prepared | Decided):

@@ -10,7 +10,7 @@ from loader.errors import GapError, UsageError
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.failover import check_continuity, follow_server, log_checkpoint, set_until
+from loader.pipeline.chain.failover import can_follow, check_continuity, follow_server, log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
@@ -193,10 +193,8 @@ def current_generation(settings: SourceSettings, chain: PlanChain, generation: G
     """
     try:
         check_continuity(settings, generation, chain.newest_checkpoint(generation))
-    except LogRenamed:
-        if generation.identity.kind == "mariadb":
-            raise  # the GTIDs of a log with another name begin again at 1
-        return follow_server(settings, chain, generation)
-    except AnotherServer:
+    except (AnotherServer, LogRenamed) as reason:
+        if not can_follow(generation, reason):
+            raise
         return follow_server(settings, chain, generation)
     return generation

@@ -11,7 +11,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import LOAD_ALL_AGAIN, UsageError
+from loader.errors import LOAD_ALL_AGAIN, GapError, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
 from loader.extract.gtids.interleaved_transactions import find_interleaving, find_repeated
 from loader.extract.spec import TransportSettings
@@ -43,7 +43,7 @@ def check_continuity(settings: SourceSettings, generation: Generation, checkpoin
 
     Raises:
         AnotherServer: a server with GTIDs may be followed; see `follow_server`.
-        LogRenamed: the same; but not a MariaDB server, whose GTIDs begin again in a log with another name.
+        LogRenamed: the same, if `can_follow`.
         GapError: the log does not continue, and why.
         LogLags: the server's log continues, but the copy that is read here ends before the checkpoint.
     """
@@ -58,6 +58,11 @@ def check_continuity(settings: SourceSettings, generation: Generation, checkpoin
         raise lags(position.file, size, position.logpos)
     if difference := find_log_difference(transport, checkpoint):
         raise continuity.log_replaced_error(position, difference)
+
+
+def can_follow(generation: Generation, reason: GapError) -> bool:
+    """Return whether GTIDs can tell where the log continues. Those of a MariaDB log with another name begin at 1."""
+    return not (isinstance(reason, continuity.LogRenamed) and generation.identity.kind == "mariadb")
 
 
 def generation_transport(settings: SourceSettings, generation: Generation) -> TransportSettings:

@@ -20,10 +20,9 @@ from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.load_duration import ReadRate, chunks_per_second, estimate_seconds, sample_rate
 from loader.settings import SourceSettings
-from loader.source.foreign_keys import check_cascades
+from loader.source.loadable import check_loadable
 from loader.source.schemas import read_schemas
 from loader.source.table_sizes import TableSize, read_sizes
-from loader.source.virtual_columns import check_virtual_columns
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -181,8 +180,7 @@ def _checked_key(connection: Connection[Any], settings: SourceSettings, table: T
         LoaderError: the load would refuse the table.
     """
     (schema,) = read_schemas(connection, [table])
-    check_cascades(connection, table)
-    check_virtual_columns(connection, schema)
+    check_loadable(connection, schema)
     rule = rule_of(settings.rules, table)
     Layout(schema, rule).check()
     key = () if rule.mode == "history" else schema.key

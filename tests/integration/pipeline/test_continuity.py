@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from loader import pipeline
+from loader.doctor.page import continues
 from loader.errors import GapError, LoaderError
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.position import Position
@@ -170,6 +171,8 @@ def test_a_mariadb_log_with_another_name_is_followed_by_hand(
     with pytest.raises(LogRenamed) as caught:
         plan_interval(shop.settings)
     assert "loader follow --at other.000001:4" in caught.value.hint
+    with pytest.raises(LogRenamed):
+        continues(shop.settings)
     pipeline.follow_to(shop.settings, Position("other", 1, 4))
     found = shop.delta()
     assert (found.generation, sum(file.rows for file in found.files)) == ("0002", 10 if passed else 2)
