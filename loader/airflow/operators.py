@@ -162,7 +162,7 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
         self._work = work
         for line in summary(work.result):
             self.log.info(line)
-        add_table_events(context, settings.catalog.name, work.arguments, work.result, work.tries)
+        add_table_events(context, settings.name, settings.catalog.name, work.arguments, work.result, work.tries)
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         from loader import pipeline
