@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loader.airflow import tasks
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.sources import settings_of
 from loader.airflow.versions import AIRFLOW, AirflowSkipException
@@ -67,3 +69,29 @@ def test_a_marked_choice_starts_only_its_repair(site: Site, tmp_path: Path) -> N
     assert (states.pop("choose_repair"), states.pop("resume")) == ("success", "failed")  # no table is paused
     assert set(states.values()) == {"skipped"}
     assert [str(table) for table in quarantines_of(settings_of("shop")).all()] == ["shop.a"]
+
+
+@pytest.mark.parametrize(
+    ("dag", "task"), [("delta", "extract"), ("delta", "materialise"), ("initial_load", "load_tables")]
+)
+def test_a_task_after_a_marked_one_says_that_it_has_nothing_to_work_on(
+    dag: str, task: str, dags: Any, site: Site, running: Task
+) -> None:
+    operator = copy(dags.dags[f"shop.{dag}"].get_task(task))
+    operator.arguments = operator.interval = None
+    with pytest.raises(TaskFailed, match="the task before has no result") as caught:
+        operator.execute(running.context)
+    assert not caught.value.retry
+    assert "clear the marked task" in str(caught.value)
+
+
+def test_a_run_with_a_marked_task_does_not_say_that_tables_are_up_to_date(
+    site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
+    staged = {"tables": [{"table": "shop.orders", "inserts": 3}], "start": "binlog.000001:4", "stop": "binlog.000001:9"}
+    with caplog.at_level("INFO"):
+        tasks.check_tables.function("shop", [staged, None])
+    assert running.xcoms["note"].startswith("binlog.000001:4 to binlog.000001:9")
+    assert "a task of this run has no result" in caplog.text
+    assert "up to date" not in caplog.text
