@@ -124,6 +124,13 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
                 refuse_unknown_conf(context)
             settings = settings_of(self.source)
             self.source_name = settings.name
+            if self.arguments is None:
+                raise UsageError(
+                    "the task before has no result, so this task has nothing to work on",
+                    why="somebody marked that task as success, and it did not do its work",
+                    hint="clear the marked task with the tasks after it, or trigger a new run",
+                    source=settings.name,
+                )
             return self._perform(context, settings)
 
     def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:

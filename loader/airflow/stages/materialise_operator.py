@@ -36,7 +36,7 @@ class MaterialiseOperator(DeltaStagesOperator):
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         merged = handed_over(context, self._extract)["tables"]
-        return self._merge(context, settings, merged, self.interval.get("listed"))
+        return self._merge(context, settings, merged, (self.interval or {}).get("listed"))
 
     def _tries(self, context: Context) -> int:
         return max(super()._tries(context), int(handed_over(context, self._extract)["tries"]))
