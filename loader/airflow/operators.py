@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -124,6 +124,13 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
                 refuse_unknown_conf(context)
             settings = settings_of(self.source)
             self.source_name = settings.name
+            if self.arguments is None:
+                raise UsageError(
+                    "the task before has no result, so this task has nothing to work on",
+                    why="somebody marked that task as success, and it did not do its work",
+                    hint="clear the marked task with the tasks after it, or trigger a new run",
+                    source=settings.name,
+                )
             return self._perform(context, settings)
 
     def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
@@ -158,11 +165,15 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
         """Report work: metrics, log, events of assets, and lineage."""
         from loader.airflow.reports.failures import summary
 
-        send_work(settings.name, use_case, work.result, seconds)
+        send_work(settings.name, use_case, self._new_work(context, work.result), seconds)
         self._work = work
         for line in summary(work.result):
             self.log.info(line)
-        add_table_events(context, settings.catalog.name, work.arguments, work.result, work.tries)
+        add_table_events(context, settings.name, settings.catalog.name, work.arguments, work.result, work.tries)
+
+    def _new_work(self, context: Context, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the part of a result that no earlier try counted."""
+        return result
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         from loader import pipeline

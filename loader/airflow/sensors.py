@@ -125,7 +125,8 @@ def is_reached(source: str, table: str, position: str, time: str) -> bool:
     """Return whether the warehouse has a table up to a position, or all that was committed before a time.
 
     Raises:
-        UsageError: not exactly one of position and time is given, or one of them has another form.
+        UsageError: not exactly one of position and time is given, or one of them has another form; or the source does
+            not capture the table, so that it never gets there.
         DataError: the table is quarantined.
         LoaderError: a server or store does not answer, or refuses the user.
     """
@@ -133,10 +134,19 @@ def is_reached(source: str, table: str, position: str, time: str) -> bool:
     from loader.airflow.sources import settings_of
     from loader.model.table import TableName
     from loader.pipeline import has_position, has_time
+    from loader.staging.filters import CapturedTables
 
     if bool(position) == bool(time):
         raise UsageError("a sensor needs a position or a time", hint="give one of position and time")
     settings, name = settings_of(source), TableName.parse(table)
+    if not CapturedTables(settings.tables)(name):
+        raise UsageError(
+            "the table is not captured, so waiting for it does not help",
+            why="tables of the source does not include it, or excludes it",
+            hint="correct the table, as schema.table, or the tables of the source",
+            source=settings.name,
+            table=table,
+        )
     if position:
         return has_position(settings, name, position)
     keep_password(settings)  # the triggerer asks for several tables at the same time

@@ -38,7 +38,7 @@ DAGS = {
     "shop.maintain": {"maintain": set(), "purge": set()},
     "shop.replay": {
         "restore_files": {"compare"},
-        "compare": {"approve"},
+        "compare": {"approve", "publish"},
         "approve": {"publish"},
         "publish": set(),
     },

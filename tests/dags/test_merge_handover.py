@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -104,6 +105,28 @@ def test_one_application_does_both(run: Run, site: Site, spark_submit_program: S
     assert run.events == {"lake.shop.orders": 3}
     assert run.lineage() == ["shop.orders"]
     assert run.lineage_of_extract() == []
+
+
+def test_a_cleared_report_of_a_merge_counts_no_rows_again(
+    run: Run, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def count(name: str, rows: int, **_: object) -> None:
+        counted.append(rows)
+
+    stats = SimpleNamespace(incr=count, timing=lambda *_, **__: None)
+    monkeypatch.setattr("loader.airflow.reports.work_metrics.stats_client", lambda: stats)
+    staged = run.extract(running)
+    counted.clear()
+    site.stage()
+    publish(site, site.plan.stop)
+    run.materialise(staged, running)
+    assert counted == [3]
+    running.try_number = 2
+    assert run.materialise(staged, running)["tables"] == [APPLIED.model_dump(mode="json")]
+    assert counted == [3]
+    assert run.events == {"lake.shop.orders": 3}  # they can be repeated
 
 
 def test_a_merge_that_failed_is_done_again_by_its_own_task(

@@ -116,6 +116,18 @@ def test_another_cause_or_one_that_is_not_known_is_told(task: Any, title: str, n
     assert failed(sent, Failed(error()), task) == [FIRST, title]
 
 
+def test_times_numbers_and_places_of_a_run_make_no_other_cause(notices: Memory, sent: Path) -> None:
+    """A driver that is killed again has other last lines, in which only these differ."""
+
+    def killed(second: int, folder: str) -> Failed:
+        last = f"26/11/27 10:00:{second:02d} ERROR TaskSetManager: task {second}.0 of /tmp/{folder}/spec.json failed"
+        return Failed(RetryableError("the Spark job ended without a result", why=f"137; last:\n{last}").as_dict())
+
+    assert len(failed(sent, killed(1, "loader-task-x8f3k2ab"), killed(59, "loader-task-a9_k2bqq"))) == 1
+    other = "out of memory: Java heap space"
+    assert len(failed(sent, Failed(RetryableError("the Spark job ended without a result", why=other).as_dict()))) == 2
+
+
 def test_a_failure_that_events_told_is_not_told_again(notices: Memory, sent: Path) -> None:
     assert failed(sent, Failed(error(), told=True)) == []
 

@@ -134,6 +134,16 @@ def test_a_correction_has_the_name_of_who_approved_it(
     assert (spark_submit_program.spec["publish"], spark_submit_program.spec["approved_by"]) == (True, "ada")
 
 
+def test_only_the_tables_that_the_person_saw_are_corrected(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    """Another table may differ since. Nobody approved to correct it, and its snapshot must not say so."""
+    operator = _replay(True, YES, approval=True, tables=["shop.*"])
+    operator.compared = COMPARED
+    operator.execute(running.context)
+    assert spark_submit_program.spec["tables"] == ["shop.a|b"]
+
+
 @pytest.mark.parametrize(("publish", "form"), [(True, {}), (True, {"approval": True}), (False, {"dry_run": False})])
 def test_a_task_without_work_is_skipped(
     publish: bool, form: dict[str, Any], site: Site, spark_submit_program: SparkSubmit, running: Task

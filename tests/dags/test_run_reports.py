@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk import AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from loader.airflow import tasks
@@ -39,12 +40,15 @@ _EVENT = {
 }
 
 
-def _events(result: dict[str, object], running: Task, tries: int = 1) -> dict[str, dict[str, object]]:
-    running.outlets = [tables_alias("shop")]
+def _events(
+    result: dict[str, object], running: Task, tries: int = 1, source: str = "shop"
+) -> dict[str, dict[str, object]]:
+    alias = tables_alias(source)
+    running.outlets = [alias]
     accessors = OutletEventAccessors()
-    add_table_events({**running.context, "outlet_events": accessors}, "lake", _INTERVAL, result, tries)
-    events = accessors[tables_alias("shop")].asset_alias_events
-    assert {event.source_alias_name for event in events} <= {"shop.tables"}
+    add_table_events({**running.context, "outlet_events": accessors}, source, "lake", _INTERVAL, result, tries)
+    events = accessors[alias].asset_alias_events
+    assert {event.source_alias_name for event in events} <= {alias.name}
     return {event.dest_asset_key.name: event.extra for event in events}
 
 
@@ -65,6 +69,23 @@ def test_a_second_try_repeats_the_events_of_the_first(running: Task) -> None:
     assert _events(_result("already"), running) == {}
     assert _events(_result("already"), running, tries=2) == {"lake.shop.orders": _EVENT}
     assert _events(_result("failed"), running, tries=2) == {}
+
+
+def test_an_event_names_its_source_whatever_the_outlets_are(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    spark_submit_program.result = _result("applied")
+    operator = operator_of("materialise", site, **_INTERVAL)
+    operator.outlets = running.outlets = [AssetAlias("marts"), tables_alias("shop")]
+    accessors = OutletEventAccessors()
+    operator.execute({**running.context, "outlet_events": accessors})
+    (event,) = accessors[tables_alias("shop")].asset_alias_events
+    assert event.extra["source"] == "shop"
+
+
+def test_an_event_names_a_source_with_other_characters_as_the_configuration_does(running: Task) -> None:
+    (event,) = _events(_result("applied"), running, source="web shop").values()
+    assert event["source"] == "web shop"
 
 
 def test_an_asset_has_a_name_that_every_database_of_airflow_takes() -> None:

@@ -64,6 +64,14 @@ def test_a_time(table: str, time: str, reached: bool, published: Site) -> None:
     assert is_reached("", table, "", time) is reached
 
 
+def test_a_table_that_is_not_captured_is_not_waited_for(published: Site) -> None:
+    for goal in ({"position": "binlog.000001:4", "time": ""}, {"position": "", "time": "2026-01-01T11:59:59Z"}):
+        with pytest.raises(UsageError, match=r"the table is not captured(.|\n)*correct the table"):
+            is_reached("", "shpo.orders", **goal)
+        with pytest.raises(UsageError, match="the table is not captured"):
+            is_reached("", "orders", **goal)
+
+
 def test_a_time_of_a_quiet_source_is_reached_once_everything_is_applied(
     published: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,11 @@ from loader.airflow.form_params import clean_form
 from loader.airflow.linked_task import linked_task
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.versions import AirflowSkipException
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from loader.staging.documents import Generation
 
 _LOG = logging.getLogger(__name__)
@@ -29,6 +32,21 @@ def choose_repair() -> str:
         refuse_unknown_conf(context)
         action = check_form(clean_form(context["params"]))
     return _TASKS.get(action, action)
+
+
+def check_chosen(action: str, context: Context) -> None:
+    """Skip a task if the form of the run names another action.
+
+    If a person marks `choose_repair` as success, it has chosen nothing, and Airflow starts every task after it.
+
+    Raises:
+        AirflowSkipException: the form names another action.
+        TaskFailed: the form is wrong.
+    """
+    with reported(context):
+        chosen = check_form(clean_form(context["params"]))
+        if chosen != action:
+            raise AirflowSkipException(f"the form asks for {chosen}")
 
 
 @linked_task

@@ -38,17 +38,26 @@ class ReplayFormOperator(LoaderSparkOperator):
         source: its name. (templated)
         form: the fields of the form of the DAG `replay`. (templated)
         publish: correct the tables if the form and the answer allow it. Otherwise only compare them.
+        compared: the result of the comparison that was approved: no other tables are corrected. (templated)
         answer: the result of the task that asked for approval. (templated)
         kwargs: see LoaderSparkOperator.
     """
 
-    template_fields: Sequence[str] = (*LoaderSparkOperator.template_fields, "answer")
+    template_fields: Sequence[str] = (*LoaderSparkOperator.template_fields, "compared", "answer")
 
     def __init__(
-        self, *, source: str, form: dict[str, Any], publish: bool, answer: XComArg | None = None, **kwargs: Any
+        self,
+        *,
+        source: str,
+        form: dict[str, Any],
+        publish: bool,
+        compared: XComArg | None = None,
+        answer: XComArg | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(use_case="replay", source=source, arguments=form, **kwargs)
         self.publish = publish
+        self.compared: Any = compared
         self.answer: Any = answer
 
     def _perform(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
@@ -56,7 +65,8 @@ class ReplayFormOperator(LoaderSparkOperator):
         start = start_of(form)
         _skip(reason_to_skip("publish" if self.publish else "compare", form, self.answer))
         by = approver(self.answer)
-        replayed = {"start": start, "end": end_of(form), "tables": form["tables"]}
+        seen = [table["table"] for table in differing(self.compared or {})] if by else []
+        replayed = {"start": start, "end": end_of(form), "tables": seen or form["tables"]}
         self.arguments = {**replayed, "dry_run": not self.publish, "approved_by": by}
         return super()._perform(context, settings)
 

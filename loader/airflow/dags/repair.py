@@ -29,13 +29,14 @@ wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from airflow.sdk import DAG
 
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import repair_params
-from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
+from loader.airflow.actions.repair_tasks import begin, check_chosen, choose_repair, follow, release, set_schema
 from loader.airflow.actions.skip_tasks import FIELDS, ApproveSkipOperator, SkipOperator, withdraw_skip
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
@@ -53,10 +54,20 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
     ) as dag:
         position = {"position": dag.param("position")}
         restore = LoaderSparkOperator(
-            task_id="restore", use_case="restore", source=source, arguments=position, pool=pool
+            task_id="restore",
+            use_case="restore",
+            source=source,
+            arguments=position,
+            pool=pool,
+            pre_execute=partial(check_chosen, "restore"),
         )
         stage_rows = LoaderSparkOperator(
-            task_id="stage_rows", use_case="stage_rows", source=source, arguments=position, pool=pool
+            task_id="stage_rows",
+            use_case="stage_rows",
+            source=source,
+            arguments=position,
+            pool=pool,
+            pre_execute=partial(check_chosen, "stage_rows"),
         )
         read = LoaderSparkOperator(
             task_id="read_tables_again",
@@ -64,6 +75,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments={"tables": dag.param("tables")},
             pool=pool,
+            pre_execute=partial(check_chosen, "load_again"),
         )
         load: Any = LoaderSparkOperator(
             task_id="load_tables",
@@ -79,14 +91,19 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             form=form,
             response_timeout=timedelta(hours=settings.timeout_hours.repair),
+            pre_execute=partial(check_chosen, "skip"),
         )
         skip = SkipOperator(task_id="skip", source=source, form=form, answer=approve.output, pool=pool)
+        calls: list[Any] = [release, pause, resume, follow, set_schema, begin, withdraw_skip]
         actions = [
             restore,
             stage_rows,
             read,
             approve,
-            *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin, withdraw_skip)),
+            *(
+                call.override(pre_execute=partial(check_chosen, call.function.__name__))(source=source)
+                for call in calls
+            ),
         ]
         choose_repair() >> actions
         read >> load

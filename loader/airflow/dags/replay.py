@@ -9,9 +9,9 @@ their snapshot at that position, and then forward.
 **The form.** The start is `from`, or `lognum` and `logpos`. A time or a GTID set means the start of the interval with
 the first change after it. With `to`, only rows that changed up to that position are compared, each with its newest
 change. `dry_run`, the default, only compares. `approval` compares, then `approve` shows the differences and waits for a
-person, under "Required Actions". A rejection, or no answer in time, changes nothing. The snapshots of approved
-corrections have the name of the person. With neither, `publish` corrects the tables at once. `restore_files` first
-restores staged files that were lost or changed.
+person, under "Required Actions". Then `publish` corrects the tables that it showed. A rejection, or no answer in time,
+changes nothing. The snapshots of approved corrections have the name of the person. With neither, `publish` corrects the
+tables at once. `restore_files` first restores staged files that were lost or changed.
 
 **When it fails.** The log of the task says which tables could not be replayed and why: staged files that were purged or
 damaged, tables without a key and without a snapshot at that position, or log that was not read. The other tables are
@@ -55,7 +55,13 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
             **later,
         )
         publish = ReplayFormOperator(
-            task_id="publish", publish=True, answer=approve.output, outlets=[tables_alias(source)], **common, **later
+            task_id="publish",
+            publish=True,
+            compared=compare.output,
+            answer=approve.output,
+            outlets=[tables_alias(source)],
+            **common,
+            **later,
         )
         chain(restore, compare, approve, publish)
         set_params(dag, replay_params(tables_param(_TABLES)))

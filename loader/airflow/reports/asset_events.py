@@ -35,7 +35,12 @@ def table_asset(catalog: str, table: str) -> Asset:
 
 
 def add_table_events(
-    context: Context, catalog: str, arguments: Mapping[str, Any], result: Mapping[str, Any], tries: int
+    context: Context,
+    source: str,
+    catalog: str,
+    arguments: Mapping[str, Any],
+    result: Mapping[str, Any],
+    tries: int,
 ) -> None:
     """Add an event for each table that a task committed to, if the task has the alias of a source among its outlets.
 
@@ -44,6 +49,7 @@ def add_table_events(
 
     Args:
         context: of the task.
+        source: its name.
         catalog: name of the catalog.
         arguments: of the use case, with the interval and the staged rows by table, if there is one.
         result: of the use case.
@@ -54,7 +60,7 @@ def add_table_events(
         return
     for table, counts in committed_tables(arguments, result, tries):
         extra = {
-            "source": aliases[0].name.removesuffix(".tables"),
+            "source": source,
             "start": arguments.get("start", ""),
             "stop": arguments.get("stop", ""),
             "position": table.get("position") or result.get("stop", ""),

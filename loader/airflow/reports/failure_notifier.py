@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _CAUSE = ("error", "what", "why", "where")
 """The fields of an error that tell causes apart."""
+_NUMBERED = re.compile(r"\S*\d\S*")
+"""Words with a digit, such as times, counts, process ids and names of temporary folders: each try has others."""
 TOLD = "told"  # XCom key
 """What a task pushes if its failure must not be told: other events told the cause, or its run is refused."""
 
@@ -78,4 +81,4 @@ def _task(context: Context) -> str:
 
 
 def _cause(error: Mapping[str, Any]) -> list[Any]:
-    return [error.get(name) for name in _CAUSE]
+    return [_NUMBERED.sub("#", found) if isinstance(found := error.get(name), str) else found for name in _CAUSE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import XComArg
@@ -36,7 +37,14 @@ class MaterialiseOperator(DeltaStagesOperator):
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         merged = handed_over(context, self._extract)["tables"]
-        return self._merge(context, settings, merged, self.interval.get("listed"))
+        return self._merge(context, settings, merged, (self.interval or {}).get("listed"))
+
+    def _new_work(self, context: Context, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See LoaderSparkOperator. The first try counted the merges of the task `extract`."""
+        if super()._tries(context) == 1:
+            return result
+        counted = handed_over(context, self._extract)["tables"]
+        return {**result, "tables": [table for table in result["tables"] if table not in counted]}
 
     def _tries(self, context: Context) -> int:
         return max(super()._tries(context), int(handed_over(context, self._extract)["tries"]))
