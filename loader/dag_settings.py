@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from loader.secret import names_secret
 
 _PRESETS = "hourly|daily|weekly|monthly|quarterly|yearly|continuous"
-_SCHEDULE = re.compile(rf"|[1-9]\d*[mhd]|@({_PRESETS})|asset:\S.*|\S+( \S+){{4}}")
+_SCHEDULE = re.compile(rf"|[1-9]\d{{0,4}}[mhd]|@({_PRESETS})|asset:\S.*|\S+( \S+){{4}}")
 _CLASS = re.compile(r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _NOT_IN_KEYS = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -31,7 +32,7 @@ def _class(value: str) -> str:
 
 
 _Schedule = Annotated[str, AfterValidator(_schedule)]
-_Hours = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Hours = Annotated[float, Field(gt=0, le=24 * 365, allow_inf_nan=False)]
 
 
 class _Section(BaseModel):
@@ -70,9 +71,20 @@ class NotifierSettings(_Section):
 
     @model_validator(mode="after")
     def _no_secrets(self) -> NotifierSettings:
-        if secrets := sorted(filter(names_secret, self.arguments)):
+        if secrets := sorted(filter(names_secret, _keys(self.arguments))):
             raise ValueError(f"arguments have secrets: {', '.join(secrets)}; name a connection of Airflow instead")
         return self
+
+
+def _keys(value: object) -> Iterator[str]:
+    """Yield the keys of a value of TOML, however deep they are."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from _keys(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _keys(one)
 
 
 class DagSettings(_Section):

@@ -268,6 +268,16 @@ def test_a_delta_can_follow_an_asset(asset: str, key: dict[str, str], configured
             source_table("shop") + 'airflow.notifier.arguments = { password = "x" }',
             ["arguments have secrets: password"],
         ),
+        (
+            source_table("shop") + 'airflow.notifier.arguments = { http = [{ headers = { "api-key" = "x" } }] }',
+            ["arguments have secrets: api-key"],
+        ),
+        (source_table("shop") + 'airflow.schedule.delta = "99999999999d"', ["write an interval (5m, 2h, 1d)"]),
+        (source_table("shop") + "airflow.timeout_hours.delta = 1e12", ["timeout_hours.delta", "less than or equal"]),
+        (
+            source_table('"my shop"') + source_table('"my-20-shop"'),
+            ["two sources have the same ids of DAGs", "my shop and my-20-shop", "rename one"],
+        ),
     ],
 )
 def test_a_wrong_configuration_is_one_import_error(

@@ -108,6 +108,13 @@ def test_a_value_cannot_end_the_samples() -> None:
     assert "\n# Approve" not in text
 
 
+def test_a_name_cannot_add_links_and_pictures_to_the_question() -> None:
+    name = "shop.a](https://evil.example) ![p](https://evil.example/p.png) <b> `c` \\[d](e)"
+    text = question({"tables": [DIFFERS | {"table": name, "note": name}]})
+    escaped = r"shop.a](https://evil.example) !\[p](https://evil.example/p.png) \<b> \`c\` \\\[d](e)"
+    assert text.count(escaped) == 4
+
+
 # The operators.
 
 

@@ -41,9 +41,10 @@ def check_chosen(action: str, context: Context) -> None:
 
     Raises:
         AirflowSkipException: the form names another action.
-        TaskFailed: the form is wrong.
+        TaskFailed: the form is wrong, or the conf of the run has other keys.
     """
     with reported(context):
+        refuse_unknown_conf(context)
         chosen = check_form(clean_form(context["params"]))
         if chosen != action:
             raise AirflowSkipException(f"the form asks for {chosen}")

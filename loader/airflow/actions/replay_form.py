@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ FIRST_POSITION = 4
 APPROVE = "Approve"
 """The answer that Airflow's ApprovalOperator takes for a yes."""
 _SAMPLES = 3
+_MARKUP = re.compile(r"[\\|\[<`]")
 _FIELDS = ("from", "lognum", "logpos", "to", "tables", "restore_files", "dry_run", "approval")
 
 
@@ -140,7 +142,8 @@ def _row(cells: Any) -> str:
 
 
 def _cell(value: object) -> str:
-    return visible(str(value)).replace("|", "\\|")
+    """Return a text for Markdown in which names add no columns, links, pictures or HTML."""
+    return _MARKUP.sub(r"\\\g<0>", visible(str(value)))
 
 
 def _sample(sample: Mapping[str, Any]) -> str:

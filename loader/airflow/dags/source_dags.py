@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from airflow.sdk import DAG, get_parsing_context
 
@@ -15,7 +15,7 @@ from loader.airflow.dags.replay import replay_dag
 from loader.airflow.sources import configured_sources
 from loader.config.source import Source
 from loader.dag_settings import dag_key
-from loader.errors import LoaderError
+from loader.errors import LoaderError, UsageError
 
 _FACTORIES = {
     "delta": delta_dag,
@@ -48,10 +48,30 @@ def source_dags(*names: str) -> dict[str, DAG]:
 
 def _source_dags(names: tuple[str, ...]) -> dict[str, DAG]:
     dags: dict[str, DAG] = {}
-    for source, configured in _needed(configured_sources(*names)).items():
+    sources = configured_sources(*names)
+    _refuse_same_ids(sources)
+    for source, configured in _needed(sources).items():
         made = [factory(source, configured.airflow) for factory in _FACTORIES.values()]
         dags |= {dag.dag_id: dag for dag in made}
     return dags
+
+
+def _refuse_same_ids(sources: Iterable[str]) -> None:
+    """Refuse sources whose DAGs would replace each other.
+
+    Raises:
+        UsageError: the DAGs of two sources have the same ids.
+    """
+    known: dict[str, str] = {}
+    for source in sources:
+        other = known.setdefault(dag_key(source), source)
+        if other != source:
+            raise UsageError(
+                "two sources have the same ids of DAGs",
+                why=f"the DAGs of {other} and {source} begin with {dag_key(source)}",
+                hint="rename one of the sources",
+                key="sources",
+            )
 
 
 def _needed(sources: Mapping[str, Source]) -> Mapping[str, Source]:
