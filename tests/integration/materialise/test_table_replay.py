@@ -230,7 +230,7 @@ def test_a_table_is_compared_from_its_newest_load_on(ready: Lake, *, expired: bo
     assert f": loader replay --from {number(1, 3000)} --table shop.orders" in ended.error["hint"]
 
 
-@pytest.mark.parametrize("point", ["delete.after", "insert.after"])
+@pytest.mark.parametrize("point", ["delete.after", pytest.param("insert.after", marks=SWEEP)])
 def test_two_replays_that_build_a_branch_at_once(
     new_lake: NewLake, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
