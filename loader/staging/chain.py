@@ -388,6 +388,18 @@ class PlanChain:
         planned = head.stop_seqno if head else generation.start_position.seqno(generation.shift)
         return max(planned, self.loads.largest_seqno(generation.name))
 
+    def may_have_reached(self, generation: Generation, table: TableName, seqno: int) -> bool:
+        """Return whether a merge or an initial load of this chain can have brought a table to a seqno.
+
+        Args:
+            generation: the newest one.
+            table: the table.
+            seqno: of an applied position that was read before.
+        """
+        head = self.newest_plan(generation.name)
+        planned = head.stop_seqno if head else generation.start_position.seqno(generation.shift)
+        return seqno <= planned or self.loads.has_begun(generation.name, table, seqno)
+
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """Return the published record of the interval that starts at that seqno, or None."""
         return Published.find(self.store, published_key(self.source, generation, start_seqno))

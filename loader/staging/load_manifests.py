@@ -31,6 +31,11 @@ class LoadManifests:
         keys = (key for start, key in self._keys(generation) if start >= seqno)
         return any(Manifest.find(self._store, key) for key in keys)
 
+    def has_begun(self, generation: str, table: TableName, seqno: int) -> bool:
+        """Return whether an initial load of a table was begun that starts at a seqno or later."""
+        names = self._store.folders(f"{load_folder(self._source, generation, table)}/")
+        return any(int(name) >= seqno for name in names)
+
     def newest(self, generation: str, table: TableName) -> Manifest | None:
         """Return the manifest of the newest initial load of a table, or None."""
         folder = load_folder(self._source, generation, table)

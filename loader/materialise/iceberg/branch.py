@@ -73,6 +73,8 @@ class Branch:
         self.target = warehouse.branch_name(table, self.name)
         root = start if self._replaces_main else base
         self._root = root if exists else self._create(root, replace=bool(name))
+        # Two attempts with one name may commit to one branch. Each signs with another name, so this is noticed.
+        self._run = self._run_of_head() if exists else f"{self.name}_{uuid.uuid4().hex}" if name else self.name
 
     def _create(self, root: int | None, *, replace: bool) -> int:
         """Create the branch. Return its first snapshot: on a table without commits, Iceberg makes an empty snapshot."""
@@ -82,6 +84,11 @@ class Branch:
         created = self._load().branches[self.name]
         failpoint("branch.after")
         return created
+
+    def _run_of_head(self) -> str:
+        metadata = self._load()
+        head = next(metadata.ancestry(metadata.branches.get(self.name)), None)
+        return head.summary.get(RUN, "") if head else ""
 
     def __enter__(self) -> Self:
         return self
@@ -103,12 +110,12 @@ class Branch:
 
     @contextmanager
     def signed(self, properties: Mapping[str, str] | None = None) -> Iterator[None]:
-        """Sign the commits in this context with this attempt's name and `properties`, in their summary.
+        """Sign the commits in this context with the name of this attempt and `properties`, in their summary.
 
         Only the last commit of an attempt may have the applied position. Nobody may roll back to the others.
         """
         conf = self._warehouse.session.conf
-        entries = {f"{_PROPERTY}{name}": value for name, value in {RUN: self.name, **(properties or {})}.items()}
+        entries = {f"{_PROPERTY}{name}": value for name, value in {RUN: self._run, **(properties or {})}.items()}
         for name, value in entries.items():
             conf.set(name, value)
         try:
@@ -136,14 +143,14 @@ class Branch:
         for snapshot in metadata.ancestry(metadata.branches[self.name]):
             if snapshot.id == self._root:
                 return made
-            if snapshot.summary.get(RUN) != self.name:
+            if snapshot.summary.get(RUN) != self._run:
                 raise BranchLostError(f"snapshot {snapshot.id} on the branch is not of this attempt")
             made.append(snapshot)
         raise BranchLostError("the branch does not lead back to where it began")
 
     def mark(self, properties: Mapping[str, str]) -> None:
         """Commit the properties without changing rows."""
-        commit_properties(self._load().append(self.name), {RUN: self.name, **properties})
+        commit_properties(self._load().append(self.name), {RUN: self._run, **properties})
 
     def publish(
         self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None
@@ -163,7 +170,7 @@ class Branch:
         made = self.commits()
         if len(made) != steps:
             raise BranchLostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
-        publication = Publication(self._warehouse, self._table, self.base, self.name, roots=(self._root,))
+        publication = Publication(self._warehouse, self._table, self.base, self._run, roots=(self._root,))
         publication.publish(lambda change, seen: self._forward(change, seen, made, finish, signature))
         return publication.commits() if signature else made
 
@@ -184,7 +191,7 @@ class Branch:
         forward = manage.replaceBranch if self._replaces_main else manage.fastForwardBranch
         forward("main", self.name).commit()
         if signature:
-            commit_properties(change.newAppend(), {RUN: self.name, **signature})
+            commit_properties(change.newAppend(), {RUN: self._run, **signature})
 
     def _load(self) -> TableMetadata:
         return load_existing(self._warehouse, self._table)

@@ -63,6 +63,7 @@ class LoadRun:
         self._store = open_store(spec.staging_root)
         chain = PlanChain(self._store, spec.source)
         self._generations: Sequence[str] = [generation.name for generation in chain.lineage(spec.generation)]
+        self._chain, self._newest = chain, chain.require_generation(spec.generation)
         self._outdated = OutdatedNotes(chain, spec.generation)
 
     def newest_loads(self) -> dict[TableName, StagedLoad]:
@@ -101,8 +102,13 @@ class LoadRun:
         """
         with self._pool.borrow() as warehouse:
             return self._retries.call(
-                lambda: load_table(warehouse, self._store, load, self._generations, self._outdated)
+                lambda: load_table(
+                    warehouse, self._store, load, self._generations, self._outdated, self._may_have_reached
+                )
             )
+
+    def _may_have_reached(self, table: TableName, seqno: int) -> bool:
+        return self._chain.may_have_reached(self._newest, table, seqno)
 
     def note(self, load: StagedLoad, result: TableResult) -> None:
         """Record that a table is loaded, or that its load was refused for good."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
@@ -31,21 +31,28 @@ from loader.materialise.load.native_load import write_natively
 from loader.materialise.load.row_insert import insert_rows
 from loader.materialise.load.staged_load import StagedLoad
 from loader.materialise.merge.schema_change import prepare_columns
-from loader.materialise.merge.table_results import idle_result
+from loader.materialise.merge.table_results import idle_result, unknown_position_error
 from loader.materialise.plan.column_aliases import assign_reload_aliases
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
+from loader.model.table import TableName
 from loader.staging.documents import Manifest
 from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.store.base import Store
 
 _ATTEMPTS = 5
+MayHaveReached = Callable[[TableName, int], bool]
 
 
 def load_table(
-    warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str], outdated: OutdatedNotes
+    warehouse: Warehouse,
+    store: Store,
+    load: StagedLoad,
+    generations: Sequence[str],
+    outdated: OutdatedNotes,
+    may_have_reached: MayHaveReached,
 ) -> TableResult:
     """Apply an initial load, unless the table's applied position is at or after the load's position.
 
@@ -55,6 +62,7 @@ def load_table(
         load: the initial load.
         generations: names of the generations that the table's applied position may belong to.
         outdated: gets a note before rows are written.
+        may_have_reached: see PlanChain.
 
     Raises:
         LoaderError: the table cannot be loaded; its rows are unchanged.
@@ -65,7 +73,7 @@ def load_table(
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, load, work, generations, outdated)
+                result = _attempt(warehouse, store, load, work, generations, outdated, may_have_reached)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -81,6 +89,7 @@ def _attempt(
     work: Work,
     generations: Sequence[str],
     outdated: OutdatedNotes,
+    may_have_reached: MayHaveReached,
 ) -> TableResult:
     manifest = load.manifest
     if manifest.adopted:
@@ -88,6 +97,8 @@ def _attempt(
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
+    if applied is not None and applied.seqno > work.target and not may_have_reached(work.name, applied.seqno):
+        raise unknown_position_error(work.name, applied.position)
     if (
         applied is not None
         and applied.seqno >= work.target

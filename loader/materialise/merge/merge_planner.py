@@ -22,6 +22,7 @@ from loader.materialise.merge.table_results import (
     no_snapshot_error,
     replaced_table_error,
     rows_unavailable_error,
+    unknown_position_error,
 )
 from loader.materialise.plan.ddl_events import (
     RenamedFrom,
@@ -96,6 +97,8 @@ class MergePlanner:
             check_rule(metadata.properties, rule, table)
         if (after_gap := chain.find_drop_in_gap(table, state.applied)) is not None:
             state = replace(state, applied=after_gap, state="gone")
+        if metadata and applied and applied.seqno > target:
+            self._check_reached(table, metadata, applied)
         if state.applied >= target:
             return idle_result(table, applied, "already", state.applied)
         if life_start:
@@ -112,6 +115,21 @@ class MergePlanner:
         needs_commit = commit_position and self._is_mentioned(table, state.applied, target)
         done = same and not needs_commit and merge.target == target
         return idle_result(table, applied, "unchanged", target) if done else merge
+
+    def _check_reached(self, table: TableName, metadata: TableMetadata, applied: Applied) -> None:
+        """Check that this chain has brought a table to its applied position.
+
+        Raises:
+            DataError: nothing is planned or loaded up to there.
+        """
+        if self.record and applied.seqno <= self.record.stop_seqno:
+            return
+        if self.chain.may_have_reached(table, applied.seqno):
+            return
+        # The load of a table that is being adopted is stored after the commit.
+        adopted = applied.loaded and not next(metadata.ancestry(applied.snapshot)).count("added-records")
+        if not adopted:
+            raise unknown_position_error(table, applied.position)
 
     def _build_timeline(
         self, table: TableName, state: TableState, target: int, metadata: TableMetadata | None

@@ -91,6 +91,18 @@ def replaced_table_error(table: TableName) -> DataError:
     )
 
 
+def unknown_position_error(table: TableName, position: str) -> DataError:
+    """Return the error of a table whose applied position is beyond everything that the chain planned or loaded."""
+    return DataError(
+        "the table's applied position is not in the log of this source",
+        why=f"it is {position}, beyond everything that was planned or loaded: the table is from another server, or from"
+        " another staging root",
+        hint="if staging.root was changed, set it back; otherwise drop the table in the warehouse, then:"
+        f" {table.load_again}",
+        table=table,
+    )
+
+
 def lost_table_error(table: TableName) -> DataError:
     """Return the error of a table of the newest published record that the warehouse does not have."""
     return DataError(

@@ -90,6 +90,7 @@ class Chain:
         self._valid_ranges = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
         self._manifests: dict[int, Manifest | None] = {}
         self._captured: dict[int, CapturedTables] = {}
+        self._newest = lineage[-1]
         self._record: Published | None = None
         self._has_record = False
         self._lock = Lock()
@@ -236,6 +237,10 @@ class Chain:
             return None
         existing = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
         return None if str(table) in {known.table for known in existing} else gaps[-1].start
+
+    def may_have_reached(self, table: TableName, seqno: int) -> bool:
+        """Return whether a merge or an initial load of this chain can have brought a table to a seqno."""
+        return self._plans.may_have_reached(self._newest, table, seqno)
 
     def intervals_between(self, low: int, target: int) -> Iterator[Manifest]:
         """Yield the manifests of all extracted intervals with a part in (low, target], contiguous or not."""

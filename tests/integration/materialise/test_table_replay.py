@@ -8,12 +8,14 @@ import pytest
 
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.jobs.replay_job import replay
+from loader.materialise.merge import merge_stages
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.model.table import Column
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
 from tests.integration.materialise.test_maintenance import spec as maintenance
 from tests.integration.materialise.test_renames import barrier
+from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration
 
@@ -226,3 +228,28 @@ def test_a_table_is_compared_from_its_newest_load_on(ready: Lake, *, expired: bo
     assert ended.error
     assert ended.error["why"] == f"the table was loaded at {position(1, 3000)}, which is not before that position"
     assert f": loader replay --from {number(1, 3000)} --table shop.orders" in ended.error["hint"]
+
+
+@pytest.mark.parametrize("point", ["delete.after", pytest.param("insert.after", marks=SWEEP)])
+def test_two_replays_that_build_a_branch_at_once(
+    new_lake: NewLake, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Such as a task that went on after its retry had begun. Only hadoop catalogs on a local disk have locks."""
+    lake = new_lake("sqlite")
+    lake.loaded(lake.staging.load(ORDERS, ROWS, P0))
+    lake.staging.interval(P0, position(1, 2000), [(ORDERS, CHANGES[:3])])
+    assert lake.merged().exit_code == 0
+    before = lake.rows(ORDERS)
+    lake.sql(f"UPDATE {lake.warehouse.name(ORDERS.name)} SET price = 7 WHERE id = 4")
+    others = [point]
+
+    def other_replay(reached: str) -> None:
+        if [reached] == others:
+            others.clear()
+            assert one(lake, number(1, 1000)).status == "differs"
+
+    monkeypatch.setattr(merge_stages, "failpoint", other_replay)
+    assert one(lake, number(1, 1000)).status == "differs"
+    assert others == []
+    assert one(lake, number(1, 1000), publish=True).status == "published"
+    assert lake.rows(ORDERS) == before
