@@ -163,7 +163,9 @@ def test_a_quarantined_table_that_the_log_created_is_corrected_and_maintained(so
 
 @SWEEP
 def test_tables_that_a_person_removed_from_the_warehouse_do_not_count(source: LiveSource) -> None:
-    source.run("CREATE TABLE w LIKE u", "INSERT INTO w VALUES (1,1)", "UPDATE t SET v = 2", "INSERT INTO u VALUES (1,1)")
+    source.run(
+        "CREATE TABLE w LIKE u", "INSERT INTO w VALUES (1,1)", "UPDATE t SET v = 2", "INSERT INTO u VALUES (1,1)"
+    )
     source.load("w")
     source.delta()
     some = TableFilter(include=source.settings.tables.include, exclude=(f"{source.database}.w",))
