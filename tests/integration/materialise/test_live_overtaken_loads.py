@@ -14,7 +14,7 @@ from loader.airflow.finished_work import done_before
 from loader.initial_load.run import stage_tables
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.load.load_run import load
-from loader.materialise.merge import source_run
+from loader.materialise.merge import published_record, source_run
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.rules import TableRule
 from loader.pipeline.reports.source_status import status
@@ -89,7 +89,7 @@ def test_a_purge_keeps_what_a_load_needs_that_comes_before_the_end_of_a_run(
     live.run("INSERT INTO a VALUES (2)")
     live.delta()
     live.run("INSERT INTO b VALUES (2)")
-    publish = source_run.publish
+    publish = published_record.publish
 
     def publish_after_load(*arguments: Any) -> str:
         assert live.statuses(load(live.spark, read)) == {"a": "applied"}
