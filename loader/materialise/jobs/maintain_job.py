@@ -12,7 +12,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.maintain.maintenance import Maintenance, Policy
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
-from loader.materialise.merge.table_selection import known_tables
+from loader.materialise.merge.table_selection import known_tables, remaining_tables
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.retries import Retries
@@ -37,7 +37,12 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     viewed, record = find_viewed_snapshots(store, spec.source, spec.generation, before), chain.newest_published()
     behind = min(record.behind.values(), default=None) if record else None
     policy = Policy(before, viewed, now, spec.dry_run, behind)
-    tables = _chosen(known_tables(chain, record), spec)
+    if spec.tables:
+        tables = _chosen(known_tables(chain, record), spec)
+    else:
+        tables = sorted(
+            remaining_tables(chain, record, lambda table: retries.call(lambda: warehouse.metadata(table)) is not None)
+        )
     done = tuple(_one(Maintenance(warehouse, table, policy), table, chain, retries) for table in tables)
     return MaintainResult(tables=done, dry_run=spec.dry_run)
 
@@ -51,7 +56,7 @@ def _chosen(known: set[TableName], spec: MaintainSpec) -> list[TableName]:
             source=spec.source,
             tables=", ".join(map(str, sorted(unknown))),
         )
-    return sorted(wanted or known)
+    return sorted(wanted)
 
 
 def _one(maintenance: Maintenance, table: TableName, chain: Chain, retries: Retries) -> TableMaintained:

@@ -9,8 +9,8 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
-from loader.materialise.iceberg.warehouse import WarehousePool
-from loader.materialise.merge.table_selection import known_tables
+from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
+from loader.materialise.merge.table_selection import remaining_tables
 from loader.materialise.merge.table_tasks import tables_at_once
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.replay.table_replay import ReplayedPart, replay_table
@@ -20,7 +20,7 @@ from loader.retries import Retries
 from loader.spark.job import failure, job_main
 from loader.staging.chain import PlanChain
 from loader.staging.documents import TableFilter
-from loader.staging.filters import CapturedTables
+from loader.staging.filters import CapturedTables, matches
 from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
@@ -34,20 +34,23 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     Nothing is published to a paused table. If it differs, that is an error.
 
     Raises:
-        UsageError: no table in the warehouse matches the spec.
+        UsageError: a table of the spec is not in the warehouse.
     """
     retries = Retries()
     warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
-    known = sorted(known_tables(chain, chain.newest_published()))
+    with warehouses.borrow() as warehouse:
+        known = sorted(remaining_tables(chain, chain.newest_published(), partial(_exists, retries, warehouse)))
     pauses = Pauses(chain.store, spec.source).all()
-    meant = list(filter(CapturedTables(TableFilter(include=spec.tables or ("*",))), known))
-    if not meant:
-        raise UsageError(
-            "there is no such table in the warehouse",
-            why=f"it has: {', '.join(map(str, known)) or 'none'}",
-            hint="name tables as schema.table",
-        )
+    patterns = spec.tables or ("*",)
+    for pattern in patterns:
+        if not any(matches(table, [pattern]) for table in known):
+            raise UsageError(
+                "there is no such table in the warehouse",
+                why=f"{pattern} matches none of: {', '.join(map(str, known)) or 'no tables'}",
+                hint="name tables as schema.table",
+            )
+    meant = list(filter(CapturedTables(TableFilter(include=patterns)), known))
 
     def one(table: TableName) -> TableReplay:
         try:
@@ -72,6 +75,10 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     if any(table.status == "published" for table in tables):
         outdated.add()
     return ReplayResult(since_seqno=spec.since_seqno, until_seqno=spec.until_seqno, tables=tables)
+
+
+def _exists(retries: Retries, warehouse: Warehouse, table: TableName) -> bool:
+    return retries.call(lambda: warehouse.metadata(table)) is not None
 
 
 def _refused(result: TableReplay, pause: Pause) -> TableReplay:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.staging.published import Published
+
+_LOG = logging.getLogger(__name__)
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
@@ -16,6 +19,30 @@ def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """
     known = set(map(TableName.parse, (*record.tables, *_behind_with_rows(record)))) if record else set()
     return known | set(chain.tables_with_load(known))
+
+
+def remaining_tables(chain: Chain, record: Published | None, exists: Callable[[TableName], bool]) -> set[TableName]:
+    """Return the known tables without those that a person removed from the warehouse.
+
+    The newest record does not name them, because the log dropped them or they are excluded. But their initial load
+    is still staged.
+
+    Args:
+        chain: the intervals of the source.
+        record: the newest published record.
+        exists: returns whether the warehouse has a table.
+    """
+    named = set(map(TableName.parse, (*record.tables, *record.behind))) if record else set()
+    return {table for table in known_tables(chain, record) if table in named or _may_exist(table, exists)}
+
+
+def _may_exist(table: TableName, exists: Callable[[TableName], bool]) -> bool:
+    """Return whether the warehouse has a table, or does not tell. The work on the table then reports the error."""
+    try:
+        return exists(table)
+    except Exception as error:
+        _LOG.info("%s: the warehouse does not tell whether it has the table: %s", table, error)
+        return True
 
 
 def _behind_with_rows(record: Published) -> Iterator[str]:

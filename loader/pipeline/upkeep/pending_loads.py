@@ -16,6 +16,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest
 from loader.staging.inventory import list_interval
 from loader.staging.layout import chain_folder, encode, loaded_key
+from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.published import Published
 from loader.store.base import Store
 
@@ -24,10 +25,10 @@ _AT_ONCE = 8  # requests to the store
 
 @dataclass(frozen=True)
 class PendingLoads:
-    """The positions of the newest loads of tables, unless a published record followed the load.
+    """The positions of the newest loads of tables, unless a published record followed the load, and of overtaken loads.
 
     Attributes:
-        positions: the seqno of each load, by the path of its table in the folder of loads.
+        positions: the smallest seqno of the loads of each table, by the path of its table in the folder of loads.
     """
 
     positions: Mapping[str, int]
@@ -42,8 +43,10 @@ class PendingLoads:
 def pending_loads(chain: PlanChain, lineage: Sequence[Generation], record: Published) -> PendingLoads:
     """Return the loads of these generations that are not finished, or came into the warehouse after the newest record.
 
-    A load of which only files exist counts as well: a table without a key has no plan until it is read.
+    A load of which only files exist counts as well: a table without a key has no plan until it is read. So does an
+    overtaken load until the log is merged over it: the newest record may be of a run that began before the load.
     """
+    overtaken = {_path(load.name): load.seqno for load in reversed(OvertakenLoads(chain.store, chain.source).all())}
     newest: dict[str, str] = {}
     for one in lineage:
         newest |= _newest_folders(chain.store, f"{chain_folder(chain.source, one.name)}/load/")
@@ -57,7 +60,8 @@ def pending_loads(chain: PlanChain, lineage: Sequence[Generation], record: Publi
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         pending = dict(zip(newest, pool.map(is_pending, newest.values()), strict=True))
-    return PendingLoads({path: int(folder.rpartition("/")[2]) for path, folder in newest.items() if pending[path]})
+    positions = {path: int(folder.rpartition("/")[2]) for path, folder in newest.items() if pending[path]}
+    return PendingLoads(positions | {path: min(seqno, positions.get(path, seqno)) for path, seqno in overtaken.items()})
 
 
 def _path(table: TableName) -> str:

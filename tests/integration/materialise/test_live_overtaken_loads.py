@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -12,6 +14,7 @@ from loader.airflow.finished_work import done_before
 from loader.initial_load.run import stage_tables
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.load.load_run import load
+from loader.materialise.merge import published_record, source_run
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.rules import TableRule
 from loader.pipeline.reports.source_status import status
@@ -71,6 +74,35 @@ def test_a_table_that_is_merged_less_often_is_merged_by_the_next_delta(live: Liv
     assert live.differences() == []
     live.run("INSERT INTO a VALUES (4)")
     assert live.statuses(live.delta()) == {"a": "not_due"}
+
+
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+def test_a_purge_keeps_what_a_load_needs_that_comes_before_the_end_of_a_run(
+    live: LiveSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record of the run is younger than the load, but says nothing of it."""
+    live.run("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b LIKE a", "INSERT INTO b VALUES (1)")
+    live.load()
+    live.run("INSERT INTO b VALUES (3)")
+    live.delta()
+    read = _read_again(live)
+    live.run("INSERT INTO a VALUES (2)")
+    live.delta()
+    live.run("INSERT INTO b VALUES (2)")
+    publish = published_record.publish
+
+    def publish_after_load(*arguments: Any) -> str:
+        assert live.statuses(load(live.spark, read)) == {"a": "applied"}
+        return publish(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(source_run, "publish", publish_after_load)
+        live.delta()
+    assert live.differences() == ["a"]
+    pipeline.purge(live.settings, timedelta(0))
+    assert live.statuses(live.merge())["a"] == "applied"
+    assert live.differences() == []
+    assert pipeline.purge(live.settings, timedelta(0)) != []
 
 
 def test_a_history_is_refused_until_no_delta_runs_beside_the_load(live: LiveSource) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from loader import pipeline
-from loader.errors import DataError
+from loader.errors import DataError, UsageError
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.jobs.replay_job import replay
@@ -159,3 +159,37 @@ def test_a_quarantined_table_that_the_log_created_is_corrected_and_maintained(so
     source.run("INSERT INTO u VALUES (1,1)")
     source.delta()
     assert source.differences() == []
+
+
+@SWEEP
+def test_tables_that_a_person_removed_from_the_warehouse_do_not_count(source: LiveSource) -> None:
+    source.run(
+        "CREATE TABLE w LIKE u", "INSERT INTO w VALUES (1,1)", "UPDATE t SET v = 2", "INSERT INTO u VALUES (1,1)"
+    )
+    source.load("w")
+    source.delta()
+    some = TableFilter(include=source.settings.tables.include, exclude=(f"{source.database}.w",))
+    source.settings = source.settings.model_copy(update={"tables": some})
+    source.run("DROP TABLE t", "INSERT INTO u VALUES (2,2)")
+    source.delta()
+    for table in ("t", "w"):  # the log dropped one of them, and the other is excluded
+        warehouse, name = warehouse_table(source, table)
+        warehouse.session.sql(f"DROP TABLE {name}")
+    source.run("INSERT INTO u VALUES (3,3)")
+    source.delta()
+    done = maintain(source.spark, cast("Any", pipeline.maintain_job(source.settings).spec))
+    assert [(one.table, one.error) for one in done.tables] == [(f"{source.database}.u", None)]
+    job = pipeline.replay_job(source.settings, pipeline.find_replay_start(source.settings, "begin").seqno)
+    found = replay(source.spark, cast("Any", job.spec)).tables
+    assert [(one.table, one.status) for one in found] == [(f"{source.database}.u", "same")]
+
+
+@SWEEP
+def test_a_table_that_the_warehouse_does_not_have_is_refused_next_to_others(source: LiveSource) -> None:
+    source.run("UPDATE t SET v = 2")
+    source.delta()
+    start = pipeline.find_replay_start(source.settings, "begin")
+    job = pipeline.replay_job(source.settings, start.seqno, (f"{source.database}.t", f"{source.database}.tt"))
+    with pytest.raises(UsageError, match="no such table in the warehouse") as refused:
+        replay(source.spark, cast("Any", job.spec))
+    assert refused.value.why.startswith(f"{source.database}.tt matches none of: {source.database}.t, ")
