@@ -22,7 +22,10 @@ def release(
     source: SourceOption = "",
     every: Annotated[bool, typer.Option("--all", help="Release every quarantined table.")] = False,
 ) -> None:
-    """Let the next run attempt a quarantined table again, from its applied position. Fix the cause first."""
+    """Let the next run attempt a quarantined table again, from its applied position. Fix the cause first.
+
+    A table with `every` waits until it is due. `loader run --now` merges it at once.
+    """
     session: Session = context.obj
     if bool(table) == every:
         raise UsageError("name one table, or give --all", hint="list the quarantined tables with: loader status")
