@@ -35,8 +35,8 @@ def test_other_repairs_than_the_form_names_are_skipped(action: str, dags: Any, r
     dag.get_task("resume")._pre_execute_hook({**running.context, "params": form})
     with pytest.raises(TaskFailed, match="the form of the action resume is wrong"):
         check({**running.context, "params": form | {"tables": []}})
-    running.conf = {"tabels": ["shop.b"]}
-    with pytest.raises(TaskFailed, match="unknown keys: tabels"):
+    running.conf = {"tablez": ["shop.b"]}
+    with pytest.raises(TaskFailed, match="unknown keys: tablez"):
         dag.get_task("resume")._pre_execute_hook({**running.context, "params": form})
 
 
