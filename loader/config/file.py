@@ -34,7 +34,7 @@ class Config(Section):
     warehouse: Warehouse
     spark: Spark
     docs_url: Annotated[str, AfterValidator(values.check_site)] = ""
-    sources: Annotated[dict[str, Source], Field(min_length=1)]
+    sources: Annotated[dict[Annotated[str, AfterValidator(values.check_source_name)], Source], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _archive_beside_sources(self) -> Config:

@@ -127,6 +127,17 @@ def check_node_reference(value: str) -> str:
     return check_reference(value)
 
 
+def check_source_name(name: str) -> str:
+    """Return the name of a source. Ids of DAGs and names of folders contain it, and Airflow renders braces.
+
+    Raises:
+        ValueError: it is empty, is too long, or has braces or control characters.
+    """
+    if not re.fullmatch(r"[^{}\x00-\x1f\x7f]{1,100}", name):
+        raise ValueError("the name of a source has 1 to 100 characters, without braces and control characters")
+    return name
+
+
 def check_site(url: str) -> str:
     """Return the address of a web site, or nothing.
 

@@ -23,6 +23,8 @@ _INTERVAL = re.compile(r"(\d+)([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _ASSET = "asset:"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
+_RUNS = {"repair": 8}
+"""Runs at a time, if more than one: a skip that waits for a person must not hold up other repairs."""
 
 
 def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> 
         "start_date": _START,
         "tags": ["binlog-loader", source, name, *settings.tags],
         "default_args": task_arguments(source, settings, getattr(settings.timeout_hours, name)),
-        "max_active_runs": 1,
+        "max_active_runs": _RUNS.get(name, 1),
         "max_consecutive_failed_dag_runs": 1 if settings.pause_on_failure else 0,
         "catchup": False,
         **run_arguments(_run_types(name, getattr(settings.schedule, name, ""))),

@@ -8,7 +8,7 @@ import pytest
 
 from loader.config.file import VARIABLE, load_config
 from loader.errors import UsageError
-from tests.unit.config.configuration import GOOD, TWO, loaded
+from tests.unit.config.configuration import GOOD, TWO, complaint, loaded
 
 
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +102,9 @@ def test_an_address_of_several_sources_or_of_none_that_can_be_read(write: Path) 
 def test_an_archive_by_its_address(write: Path) -> None:
     config = loaded(write, TWO.replace('"/etc/mysql/my.cnf"', '"s3://logs/shop"'))
     assert config.at("s3://logs/shop/") == ["crm"]
+
+
+@pytest.mark.parametrize("name", ["", "{{ ti }}", "a\\nb", "x" * 101])
+def test_a_name_of_a_source_that_airflow_cannot_have(write: Path, name: str) -> None:
+    found = complaint(write, TWO.replace("[sources.crm", f'[sources."{name}"'))
+    assert found.endswith("the name of a source has 1 to 100 characters, without braces and control characters")
