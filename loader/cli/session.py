@@ -29,8 +29,11 @@ class Session:
     links: ErrorLinks = field(default_factory=ErrorLinks)
 
     def settings(self, source: str) -> SourceSettings:
-        """Return the settings of a source of the configuration."""
-        return self.load().source(source)
+        """Return the settings of a source of the configuration. Printed commands name it if there are several."""
+        loaded = self.load()
+        found = loaded.source(source)
+        self.output.source = found.name if len(loaded.sources) > 1 else ""
+        return found
 
     def load(self) -> config.Config:
         """Read the configuration."""

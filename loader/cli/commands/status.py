@@ -128,7 +128,7 @@ def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     rows += [(name, "", "", f"released, {short}") for name in state.released]
     output.rows(("table", "applied", "snapshot", "state"), sorted(rows))
     for one in state.postponed:
-        output.line(f"{one.table}: {one.note}")
+        output.next_step(f"{one.table}: {one.note}")
     for table in state.quarantined:
-        for line in str(job.rebuild(table.error_with_release())).split("\n"):
+        for line in output.text_of(job.rebuild(table.error_with_release())).split("\n"):
             output.line(line)
