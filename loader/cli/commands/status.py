@@ -55,7 +55,7 @@ def status(
     output.line(f"source {state.source}: {state.server}")
     _positions(output, state)
     if unreachable:
-        output.line("the server does not answer, so the end of its log is not known")
+        output.line("the server cannot be read, so the end of its log is not known: see the error below")
     elif state.behind is None:
         output.line("the source has another server now, or the log of its server was reset")
         output.line("the next run continues on it, or says why it cannot")
