@@ -55,6 +55,10 @@ class LoaderError(Exception):
             "exit_code": self.exit_code,
         }
 
+    def with_hint(self, hint: str) -> LoaderError:
+        """Return the same error with another hint."""
+        return _rebuild(type(self), self.what, self.why, hint, self.where)
+
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # Spark pickles exceptions of tasks; keyword arguments need this method.
         return _rebuild, (type(self), self.what, self.why, self.hint, self.where)

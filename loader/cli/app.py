@@ -86,7 +86,9 @@ def options(
     ] = False,
 ) -> None:
     """Read the options before the command."""
-    output = Output(as_json, verbose=verbose)
+    given: Session | None = context.obj
+    output = given.output if given else Output(as_json)
+    output.as_json, output.verbose = as_json, verbose
     lines = Lines(output)
     # The handler needs the level too: jobs log the lines that progress is read from at debug, which a terminal must not
     # show.
@@ -94,7 +96,7 @@ def options(
     logging.basicConfig(level=lines.level, handlers=[lines])
     for noisy in ("numba", "py4j", "urllib3"):  # the last one logs addresses with tokens of HDFS
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    context.obj = Session(file, output, context.obj or ErrorLinks())
+    context.obj = Session(file, output, given.links if given else ErrorLinks())
 
 
 app.command()(plan)
@@ -156,10 +158,11 @@ def _start_fast() -> None:
 def main() -> NoReturn:
     """Run the command. A LoaderError ends it with the error's text and exit code, without a traceback."""
     _start_fast()
-    links = ErrorLinks()
+    # Errors are printed as the command learned from its options and the configuration.
+    session = Session(None, Output("--json" in sys.argv))
     try:
-        app(standalone_mode=True, obj=links)
+        app(standalone_mode=True, obj=session)
     except LoaderError as error:
-        Output("--json" in sys.argv).error(error, links.of(error))
+        session.output.error(error, session.links.of(error))
         sys.exit(error.exit_code)
     sys.exit(0)

@@ -31,6 +31,27 @@ class _Command(TyperCommand):
             elif isinstance(parameter, TyperOption) and not _has_choices(parameter):
                 parameter.metavar = parameter.metavar or str(parameter.name).upper()
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. An error about an option of `loader` itself says where it belongs."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if _misplaced(ctx, getattr(error, "option_name", None)):
+                error.message += f"; it belongs before the command: {_moved(ctx, error.option_name)}"  # type: ignore[attr-defined]
+            raise
+
+
+def _misplaced(ctx: Any, option: str | None) -> bool:
+    """Return whether an unknown option of a command is one of the options before the command."""
+    before = {name for one in ctx.find_root().command.params for name in (*one.opts, *one.secondary_opts)}
+    return option in before
+
+
+def _moved(ctx: Any, option: str) -> str:
+    root, _, command = ctx.command_path.partition(" ")
+    value = " FILE" if option == "--config" else ""
+    return f"{root} {option}{value} {command} ..."
+
 
 def _no_type(ctx: Any) -> None:  # noqa: ARG001 - typer's signature
     return None

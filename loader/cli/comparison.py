@@ -34,7 +34,7 @@ def print_comparison(output: Output, verified: pipeline.Verified) -> None:
     )
     for table in verified.tables:
         if table.skipped_at:
-            output.line(
+            output.next_step(
                 f"{table.table}: lacks rows that an operator skipped at {table.skipped_at} (see: loader status); "
                 f"to bring them: {TableName.parse(table.table).load_again}"
             )

@@ -34,6 +34,6 @@ def load_new_tables(
 def report_new_tables(output: Output, found: Sequence[pipeline.UnloadedTable]) -> None:
     """Print the tables that are not loaded, with the command that loads each."""
     for one in found[:_NAMED]:
-        output.line(one.note)
+        output.next_step(one.note)
     if len(found) > _NAMED:
-        output.line(f"and {len(found) - _NAMED:,} more tables: loader initial-load --dry-run lists all")
+        output.next_step(f"and {len(found) - _NAMED:,} more tables: loader initial-load --dry-run lists all")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from loader.cli.printed_commands import with_source
 from loader.errors import LoaderError
 from loader.log_format import VisibleFormatter
 from loader.visible_text import exact_json, visible
@@ -42,11 +43,13 @@ class Output:
     Attributes:
         as_json: print one JSON document instead of text.
         verbose: also print seqnos next to positions.
+        source: the source that printed commands must name; empty if the configuration has only one.
     """
 
     def __init__(self, as_json: bool, *, verbose: bool = False) -> None:
         self.as_json = as_json
         self.verbose = verbose
+        self.source = ""
 
     @cached_property
     def console(self) -> Console:
@@ -99,6 +102,10 @@ class Output:
             table.add_row(*(escape(f"{value:,}" if isinstance(value, int) else visible(str(value))) for value in row))
         self.console.print(table)
 
+    def next_step(self, text: str) -> None:
+        """Print a sentence with commands that a person can copy."""
+        self.line(with_source(text, self.source))
+
     def note(self, text: str) -> None:
         """Write a note to stderr, apart from the results."""
         self.errors.print(visible(text), markup=False)
@@ -109,9 +116,13 @@ class Output:
             typer.echo(exact_json(error.as_dict() | ({"link": link} if link else {})))
         else:
             self.errors.print("error:", style="red", end=" ")
-            self.errors.print(str(error), markup=False)
+            self.errors.print(self.text_of(error), markup=False)
             if link:
                 self.errors.print(f"  read on: {visible(link)}", markup=False)
+
+    def text_of(self, error: LoaderError) -> str:
+        """Return the text of an error for people. Its commands name the source if there are several."""
+        return str(error.with_hint(with_source(error.hint, self.source)))
 
 
 def warn_renamed(old: str, new: str) -> None:

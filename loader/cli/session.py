@@ -11,7 +11,8 @@ import typer
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.error_page import ErrorLinks
-from loader.errors import LoaderError
+from loader.errors import LoaderError, UsageError
+from loader.model.table import TableName
 
 if TYPE_CHECKING:
     from loader.config import file as config
@@ -29,8 +30,11 @@ class Session:
     links: ErrorLinks = field(default_factory=ErrorLinks)
 
     def settings(self, source: str) -> SourceSettings:
-        """Return the settings of a source of the configuration."""
-        return self.load().source(source)
+        """Return the settings of a source of the configuration. Printed commands name it if there are several."""
+        loaded = self.load()
+        found = loaded.source(source)
+        self.output.source = found.name if len(loaded.sources) > 1 else ""
+        return found
 
     def load(self) -> config.Config:
         """Read the configuration."""
@@ -43,6 +47,19 @@ class Session:
         with suppress(LoaderError):
             self.load()
         return self.links
+
+
+def _check_tables(context: typer.Context, tables: list[str]) -> list[str]:
+    """Refuse names without a schema.
+
+    Raises:
+        UsageError: a name has no schema or no table.
+    """
+    for text in tables if context.obj else ():  # without a session, the arguments are only parsed
+        name = TableName.parse(text)
+        if not (name.schema and name.table):
+            raise UsageError(f"{text!r} is not the name of a table", hint="write it like shop.orders", key="--table")
+    return tables
 
 
 SourceOption = Annotated[
@@ -58,7 +75,12 @@ SourceOption = Annotated[
 TablesOption = Annotated[
     list[str],
     typer.Option(
-        "--table", "-t", metavar="SCHEMA.TABLE", help="Only this table; repeat the option for more.", show_default=False
+        "--table",
+        "-t",
+        metavar="SCHEMA.TABLE",
+        callback=_check_tables,
+        help="Only this table; repeat the option for more.",
+        show_default=False,
     ),
 ]
 IntervalOption = Annotated[

@@ -81,11 +81,13 @@ def parse(lines: Iterable[str]) -> list[Grant]:
 
 def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> Finding | list[Finding]:
     """Return errors for the privileges that the user lacks."""
-    cure = f"GRANT {{}} TO {user}; see sql/source/grants.sql"
+    name, _, host = user.rpartition("@")
+    account = "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (name, host))
+    cure = f"GRANT {{}} TO {account}; see sql/source/grants.sql"
     everywhere = {one for grant in grants if grant.schema == "*" for one in grant.privileges}
     found = [
-        error("grants", f"{user} lacks {name}", cure.format(f"{name} ON *.*"))
-        for name, spelled in _NEEDED.items()
+        error("grants", f"{user} lacks {privilege}", cure.format(f"{privilege} ON *.*"))
+        for privilege, spelled in _NEEDED.items()
         if not everywhere & (spelled | {_ALL})
     ]
     unread = [name for name in tables if not any(grant.selects(name) for grant in grants)]

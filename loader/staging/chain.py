@@ -134,7 +134,12 @@ class PlanChain:
         """
         found = self._generation(name) if name else self.generation()
         if not found:
-            raise NotLoaded("nothing was loaded from this source yet", hint="loader initial-load", source=self.source)
+            raise NotLoaded(
+                "nothing was loaded from this source yet",
+                hint="loader initial-load; if it was loaded before, first check staging.root: its folder may not be"
+                " mounted",
+                source=self.source,
+            )
         return found
 
     def begin(self, generation: Generation) -> Generation:

@@ -98,4 +98,4 @@ def _print(output: Output, verified: pipeline.Verified) -> None:
             + table.load_again
         )
         if one.compared_rows < one.server_rows:
-            output.line(f"{table}: to compare all rows: loader verify --table {table.argument}")
+            output.next_step(f"{table}: to compare all rows: loader verify --table {table.argument}")

@@ -41,7 +41,7 @@ def purge(
     moved = "moved to the archive" if any(removal.archived for removal in removed) else "removed"
     session.output.line(f"{len(removed)} folders {'would be ' if dry_run else ''}{moved}")
     for kept in pipeline.kept_files(chosen):
-        session.output.line(
+        session.output.next_step(
             f"{kept.table} is postponed, see loader status: {kept.files:,} files of {kept.bytes:,} bytes in"
             f" {kept.intervals:,} applied intervals stay for it"
         )

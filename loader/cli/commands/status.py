@@ -55,7 +55,7 @@ def status(
     output.line(f"source {state.source}: {state.server}")
     _positions(output, state)
     if unreachable:
-        output.line("the server does not answer, so the end of its log is not known")
+        output.line("the server cannot be read, so the end of its log is not known: see the error below")
     elif state.behind is None:
         output.line("the source has another server now, or the log of its server was reset")
         output.line("the next run continues on it, or says why it cannot")
@@ -128,7 +128,7 @@ def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     rows += [(name, "", "", f"released, {short}") for name in state.released]
     output.rows(("table", "applied", "snapshot", "state"), sorted(rows))
     for one in state.postponed:
-        output.line(f"{one.table}: {one.note}")
+        output.next_step(f"{one.table}: {one.note}")
     for table in state.quarantined:
-        for line in str(job.rebuild(table.error_with_release())).split("\n"):
+        for line in output.text_of(job.rebuild(table.error_with_release())).split("\n"):
             output.line(line)

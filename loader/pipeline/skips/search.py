@@ -62,7 +62,10 @@ def parse_transaction(text: str) -> Place:
         return Place(seqno=int(text))
     if "." in text:
         return Place(position=Position.parse(text))
-    gtids = parse_gtid_set(text)
+    try:
+        gtids = parse_gtid_set(text)
+    except UsageError as error:
+        raise UsageError(f"{text!r} does not name one transaction", why=str(error.what), hint=_FORMS) from error
     if isinstance(gtids, MariadbGtidSet):
         found: list[Gtid] = list(gtids.newest.values()) if "," not in text else []
     else:

@@ -104,7 +104,7 @@ def _matching(
         if not any(matches(table, [pattern]) for table in tables):
             raise UsageError(
                 what,
-                why=f"{pattern} matches none of: {', '.join(map(str, tables)) or 'no tables'}",
+                why=f"{pattern} matches none of: {', '.join(map(str, tables))}" if tables else "there are none",
                 hint="loader status",
                 source=settings.name,
             )

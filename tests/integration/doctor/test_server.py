@@ -184,12 +184,12 @@ def test_grants_that_are_missing(server: Server) -> None:
             ("error", "grants", "bare@% lacks REPLICATION CLIENT"),
             ("error", "tables", "the user sees no table of shop.*"),
         ]
-        assert found[0].cure.startswith("GRANT REPLICATION SLAVE ON *.* TO bare@%")
+        assert found[0].cure.startswith("GRANT REPLICATION SLAVE ON *.* TO 'bare'@'%'")
         execute(server, ENOUGH[0].format("bare"), "GRANT INSERT ON shop.orders TO bare")
         found = findings(server, user="bare")
         assert [(one.severity, one.name) for one in found[:2]] == [("error", "grants"), ("warning", "grants")]
         assert found[0].what == "bare@% cannot read shop.orders"
-        assert "GRANT SELECT ON `shop`.* TO bare@%" in found[0].cure
+        assert "GRANT SELECT ON `shop`.* TO 'bare'@'%'" in found[0].cure
 
 
 def test_grants_that_are_more_than_needed(server: Server) -> None:

@@ -128,3 +128,13 @@ def test_grants_are_of_the_schemas_that_are_named() -> None:
         "",
     ]
     assert json.dumps(told).count("SET GLOBAL") == 3
+
+
+def test_an_existing_configuration_is_refused_before_any_question(tmp_path: Path) -> None:
+    file = tmp_path / "loader.toml"
+    file.write_text("# mine\n")
+    with pytest.raises(UsageError, match="the configuration exists already") as refused:
+        _init(file, answers="")  # no answer: a question would abort the command
+    assert "add a section [sources.NAME]" in refused.value.hint
+    assert file.read_text() == "# mine\n"
+    assert "Usage:" in _init(file, "--help")

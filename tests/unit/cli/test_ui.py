@@ -184,7 +184,10 @@ def test_a_store_that_is_gone_is_said_with_its_cure(tmp_path: Path) -> None:
     found.start()
     try:
         (panel,) = found.page("source?name=shop").panels()
-        assert panel == ("nothing was loaded from this source yet\nwhere: source shop\nwhat to do: loader initial-load")
+        assert panel == (
+            "nothing was loaded from this source yet\nwhere: source shop\nwhat to do: loader initial-load; if it was loaded"
+            " before, first check staging.root: its folder may not be mounted"
+        )
     finally:
         found.process.kill()
         found.process.wait()

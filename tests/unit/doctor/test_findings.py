@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
-from loader.doctor.grants import Grant, parse
+from loader.doctor.grants import Grant, missing, parse
 from loader.doctor.lake import between_executors, untested
 from loader.doctor.server import clock, tls
 from loader.doctor.this_machine import java, packages
@@ -159,3 +159,11 @@ def test_a_catalog_without_tests_is_named(kind: str) -> None:
     found = untested(CatalogSettings(type=kind, warehouse="s3a://lake/warehouse"))
     assert [(one.severity, one.name) for one in found] == ([("warning", "catalog_type")] if kind == "glue" else [])
     assert all("no test of the loader has run with AWS Glue" in one.what for one in found)
+
+
+def test_the_fix_of_a_missing_privilege_is_a_statement_that_the_server_takes() -> None:
+    found = missing("o'neil@%", [], [TableName("sh`op", "t")])
+    assert isinstance(found, list)
+    cures = [one.cure.partition("; see")[0] for one in found]
+    assert cures[0] == "GRANT REPLICATION SLAVE ON *.* TO 'o''neil'@'%'"
+    assert cures[-1] == "GRANT SELECT ON `sh``op`.* TO 'o''neil'@'%'"

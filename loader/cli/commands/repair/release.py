@@ -35,6 +35,6 @@ def release(
         return
     for quarantine in released:
         name, error = quarantine.table, quarantine.error["what"]
-        session.output.line(f"released {name}, quarantined since {quarantine.since:%F %T}: {error}")
+        session.output.line(f"released {name}, quarantined since {quarantine.since:%F %T} UTC: {error}")
     if not released:
         session.output.line("no table is quarantined")

@@ -79,7 +79,7 @@ def _withdraw(output: Output, states: Sequence[pipeline.SkipState]) -> None:
         output.document(states)
         return
     print_skips(output, states)
-    output.line("the rows are staged as if they had never been skipped; next: loader run")
+    output.next_step("the rows are staged as if they had never been skipped; next: loader run")
 
 
 def _user() -> str:
@@ -102,12 +102,12 @@ def _report(output: Output, found: pipeline.TransactionRows) -> None:
     print_skips(output, found.records)
     if any(one.state == "not used" for one in found.records):
         return
-    output.line("the tables lack these rows until they are loaded again: loader status marks them")
+    output.next_step("the tables lack these rows until they are loaded again: loader status marks them")
     if all(one.state == "used" for one in found.records):
         output.line("the interval is staged without these rows already")
     elif found.staged:
-        output.line(f"next, stage the other rows: loader extract --interval {found.interval}")
+        output.next_step(f"next, stage the other rows: loader extract --interval {found.interval}")
         tables = " and ".join(f"loader release {TableName.parse(one.table).argument}" for one in found.tables)
-        output.line(f"then let the tables continue: {tables}")
+        output.next_step(f"then let the tables continue: {tables}")
     else:
-        output.line("next: loader run")
+        output.next_step("next: loader run")

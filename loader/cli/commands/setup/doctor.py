@@ -45,6 +45,7 @@ def _show(output: Output, findings: list[Finding]) -> None:
     for finding in findings:
         output.line(f"{finding.severity:7}  {finding.name:{width}}  {finding.what}")
         if finding.cure:
-            output.line(f"{'':7}  {'':{width}}  what to do: {finding.cure}")
+            output.next_step(f"{'':7}  {'':{width}}  what to do: {finding.cure}")
     errors, warnings = (sum(finding.severity == name for finding in findings) for name in ("error", "warning"))
-    output.line(f"{errors} errors, {warnings} warnings, {len(findings)} checks")
+    counted = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+    output.line(f"{counted}, {len(findings)} checks")

@@ -49,6 +49,26 @@ class _Answers:
         return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(values)
 
 
+def _refuse_existing(context: typer.Context, force: bool) -> bool:
+    """Refuse to replace a configuration, before any question is asked.
+
+    Raises:
+        UsageError: there is a configuration already.
+    """
+    session: Session | None = context.obj
+    if session is None:  # the arguments are only parsed
+        return force
+    file = config_file(session.file)
+    if file.exists() and not force:
+        raise UsageError(
+            "the configuration exists already",
+            hint="to add a source, add a section [sources.NAME] to the file; to replace the file with all its sources:"
+            " loader init --force",
+            file=file,
+        )
+    return force
+
+
 def init(
     context: typer.Context,
     host: Annotated[
@@ -100,14 +120,15 @@ def init(
         str, typer.Option(metavar="FOLDER", help="Folder with the jars of Spark; by default they are downloaded.")
     ] = "",
     mirror: Annotated[str, typer.Option(metavar="URL", help="Maven repository to download jars from.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration.")] = False,
+    _force: Annotated[
+        bool,
+        typer.Option("--force", callback=_refuse_existing, is_eager=True, help="Replace an existing configuration."),
+    ] = False,
     check: Annotated[bool, typer.Option(help="Run loader doctor at the end.")] = True,
 ) -> None:
     """Write a commented loader.toml, print what the server needs, download the jars, and run loader doctor."""
     session: Session = context.obj
     file = config_file(session.file)
-    if file.exists() and not force:
-        raise UsageError("the configuration exists already", hint="replace it with: loader init --force", file=file)
     if catalog in _ADDRESSES and not uri:
         uri = typer.prompt(f"Address of the catalog, such as {_ADDRESSES[catalog]}")
     patterns = tuple(one.strip() for one in tables.split(",") if one.strip())
