@@ -21,7 +21,7 @@ from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
+from loader.pipeline.chain.chain_begin import begin, begin_at, chain_of, check_server
 from loader.pipeline.chain.failover import log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
@@ -57,10 +57,12 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
     Raises:
         UsageError: the source has no such captured table, its chain begins after the place, or the rows of a table
             cannot be compared.
+        GapError: the log of the source does not continue its chain.
         UnsupportedError: a table cannot be captured, or it has no key and some of its changes after the place.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
-    generation = chain_of(settings).generation() or begin_at(settings, at)
+    # If the source is another server than before, its positions are of the generation that continues there.
+    generation = begin(settings) if chain_of(settings).generation() else begin_at(settings, at)
     position = find_log_position(settings, at)
     if position < generation.start_position:
         raise _too_early_error(generation, position)

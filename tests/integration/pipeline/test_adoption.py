@@ -111,7 +111,10 @@ def test_a_place_of_another_server_is_in_its_generation(pair: tuple[Shop, Server
     (plan,) = adoption.plans
     chain = chain_of(there.settings)
     assert (plan.generation, plan.identity.server_id) == ("0002", 2)
-    assert plan.seqno > generation_start(chain, "0002") and Position.parse(plan.position) == check_server(there.settings)[1]
+    assert (
+        plan.seqno > generation_start(chain, "0002")
+        and Position.parse(plan.position) == check_server(there.settings)[1]
+    )
 
 
 def test_a_place_of_a_server_that_lacks_what_was_read_is_refused(pair: tuple[Shop, Server]) -> None:
