@@ -62,6 +62,9 @@ def test_a_gtid_set_with_others_in_between(shop: Shop) -> None:
     assert adoption.exact_at == until
     with pytest.raises(UnsupportedError, match="cannot be adopted after this GTID set"):
         pipeline.plan_adoption(shop.settings, ("shop.log",), gtids)
+    history = shop.settings.model_copy(update={"rules": (TableRule(tables=("shop.orders",), mode="history"),)})
+    with pytest.raises(UnsupportedError, match="a history cannot be adopted after this GTID set"):
+        pipeline.plan_adoption(history, ("shop.orders",), gtids)
 
 
 def test_a_chain_that_begins_after_the_set_skips_its_transactions(shop: Shop) -> None:
