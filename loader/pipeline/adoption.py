@@ -58,7 +58,8 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
         UsageError: the source has no such captured table, its chain begins after the place, or the rows of a table
             cannot be compared.
         GapError: the log of the source does not continue its chain.
-        UnsupportedError: a table cannot be captured, or it has no key and some of its changes after the place.
+        UnsupportedError: a table cannot be captured. Or it has some changes after the place, and it is a history or has
+            no key.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
     # If the source is another server than before, its positions are of the generation that continues there.
@@ -75,8 +76,9 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
             check_loadable(connection, schema)
             if compared:
                 _check_comparable(connection, settings, table)
-            if not schema.key and exact_at > position:
-                raise _repeated_error(table, position, exact_at)
+            history = spec.is_history(table)
+            if exact_at > position and (history or not schema.key):
+                raise _repeated_error(table, position, exact_at, history=history)
             plans.append(plan_single_chunk(connection, spec, schema, position, definition_digest(connection, table)))
     return Adoption(plans, exact_at)
 
@@ -153,12 +155,14 @@ def _check_comparable(connection: Connection[Any], settings: SourceSettings, tab
         ) from error
 
 
-def _repeated_error(table: TableName, position: Position, until: Position) -> UnsupportedError:
+def _repeated_error(table: TableName, position: Position, until: Position, *, history: bool) -> UnsupportedError:
+    what, twice = ("a history", "Its changes") if history else ("a table without a primary key", "Rows without a key")
+    other = "give a position at which the table is exact"
     return UnsupportedError(
-        "a table without a primary key cannot be adopted after this GTID set",
+        f"{what} cannot be adopted after this GTID set",
         why=f"transactions of the set are in the log between {position} and {until}, with others that it lacks."
-        " Rows without a key would be inserted twice",
-        hint="add a primary key; or give a position at which the table is exact",
+        f" {twice} would be inserted twice",
+        hint=other if history else f"add a primary key; or {other}",
         table=table,
     )
 
