@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from tests.integration.materialise.live_source import LiveSource, live_source
 from tests.integration.verify.verified import by_table, verified
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, stop_replica
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts two servers: make sweep"),
+]
 
 
 @pytest.fixture
