@@ -21,7 +21,7 @@ from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
+from loader.pipeline.chain.chain_begin import begin, begin_at, chain_of, check_server
 from loader.pipeline.chain.failover import log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
@@ -57,10 +57,13 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
     Raises:
         UsageError: the source has no such captured table, its chain begins after the place, or the rows of a table
             cannot be compared.
-        UnsupportedError: a table cannot be captured, or it has no key and some of its changes after the place.
+        GapError: the log of the source does not continue its chain.
+        UnsupportedError: a table cannot be captured. Or it has some changes after the place, and it is a history or has
+            no key.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
-    generation = chain_of(settings).generation() or begin_at(settings, at)
+    # If the source is another server than before, its positions are of the generation that continues there.
+    generation = begin(settings) if chain_of(settings).generation() else begin_at(settings, at)
     position = find_log_position(settings, at)
     if position < generation.start_position:
         raise _too_early_error(generation, position)
@@ -73,8 +76,9 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
             check_loadable(connection, schema)
             if compared:
                 _check_comparable(connection, settings, table)
-            if not schema.key and exact_at > position:
-                raise _repeated_error(table, position, exact_at)
+            history = spec.is_history(table)
+            if exact_at > position and (history or not schema.key):
+                raise _repeated_error(table, position, exact_at, history=history)
             plans.append(plan_single_chunk(connection, spec, schema, position, definition_digest(connection, table)))
     return Adoption(plans, exact_at)
 
@@ -151,12 +155,14 @@ def _check_comparable(connection: Connection[Any], settings: SourceSettings, tab
         ) from error
 
 
-def _repeated_error(table: TableName, position: Position, until: Position) -> UnsupportedError:
+def _repeated_error(table: TableName, position: Position, until: Position, *, history: bool) -> UnsupportedError:
+    what, twice = ("a history", "Its changes") if history else ("a table without a primary key", "Rows without a key")
+    other = "give a position at which the table is exact"
     return UnsupportedError(
-        "a table without a primary key cannot be adopted after this GTID set",
+        f"{what} cannot be adopted after this GTID set",
         why=f"transactions of the set are in the log between {position} and {until}, with others that it lacks."
-        " Rows without a key would be inserted twice",
-        hint="add a primary key; or give a position at which the table is exact",
+        f" {twice} would be inserted twice",
+        hint=other if history else f"add a primary key; or {other}",
         table=table,
     )
 

@@ -21,7 +21,7 @@ from loader.materialise.spec import TableResult
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain.chain_begin import chain_of
-from loader.pipeline.chain.planning import PlannedBeyond, plan_interval
+from loader.pipeline.chain.planning import IntervalChosen, PlannedBeyond, plan_interval
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.jobs import delta_job, verify_job
 from loader.pipeline.skips.states import SkipStates, first_skip
@@ -95,6 +95,7 @@ class Verification:
     _settings: SourceSettings
     _snapshot: ServerSnapshot
     _seqno: int
+    _end: int  # the seqno up to which tables must have the log: nothing is logged between it and the position
     _sampled: bool
     _sums: dict[TableName, TableSums] = field(default_factory=dict)
     _failed: list[TableVerification] = field(default_factory=list)
@@ -114,7 +115,7 @@ class Verification:
         results = {table["table"]: TableResult.model_validate(table) for table in tables}
         for table in self._snapshot.tables:
             try:
-                _check_result(table, results.get(str(table)), self._seqno)
+                _check_result(table, results.get(str(table)), self._end)
                 self._sums[table] = self._snapshot.sums(table, sampled=self._sampled)
             except LoaderError as error:
                 failed = TableVerification(table=str(table), status="failed", error=error.as_dict())
@@ -191,19 +192,23 @@ def verification(
     with connected(settings.server) as connection:
         names = captured_tables(connection, settings.tables, tables)
     with server_snapshot(settings.server, names, settings.rules) as snapshot:
-        delta = _plan_delta(settings, snapshot.position)
-        shift = chain_of(settings).require_generation().shift
-        yield Verification(delta, settings, snapshot, snapshot.position.seqno(shift), sampled)
+        chosen = _plan(settings, snapshot.position)
+        delta = delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=True) if chosen else None
+        generation = chain_of(settings).require_generation()
+        seqno = snapshot.position.seqno(generation.shift)
+        # If another server is followed that has logged nothing since, the log ends with that of the server before.
+        end = chosen.through_seqno if chosen and chosen.generation != generation.name else seqno
+        yield Verification(delta, settings, snapshot, seqno, end, sampled)
 
 
-def _plan_delta(settings: SourceSettings, position: Position) -> Job | None:
-    """Plan the log up to a position, and return the job that applies it.
+def _plan(settings: SourceSettings, position: Position) -> IntervalChosen | None:
+    """Plan the log up to a position. Return None if nothing was ever planned.
 
     Raises:
         RetryableError: another run has planned later log.
     """
     try:
-        chosen = plan_interval(settings, until=position)
+        return plan_interval(settings, until=position)
     except PlannedBeyond as error:
         raise RetryableError(
             "another run has planned log after the snapshot of the server",
@@ -211,7 +216,6 @@ def _plan_delta(settings: SourceSettings, position: Position) -> Job | None:
             hint="loader run; then: loader verify",
             source=settings.name,
         ) from error
-    return delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=True) if chosen else None
 
 
 def _check_result(table: TableName, result: TableResult | None, seqno: int) -> None:

@@ -65,6 +65,8 @@ class Published(Document):
         rows: by table of the record, its staged inserts, updates and deletes up to `stop`, since the first record that
             has the table and stored them. The rows of tables that are behind count as well.
         staged_bytes: by such a table, the bytes of its staged files, in the same way.
+        warehouse: which warehouse has the snapshots, see `CatalogSettings.place`. Empty in records of versions that did
+            not store it.
     """
 
     source: str
@@ -80,14 +82,19 @@ class Published(Document):
     named_at: dict[str, dict[str, int]] = Field(default_factory=dict)
     rows: dict[str, tuple[_Count, _Count, _Count]] = Field(default_factory=dict)
     staged_bytes: dict[str, _Count] = Field(default_factory=dict)
+    warehouse: str = ""
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        optional = ("committed_at", "postponed", "skipped", "named_at", "rows", "staged_bytes")
+        optional = ("committed_at", "postponed", "skipped", "named_at", "rows", "staged_bytes", "warehouse")
         omitted |= {name for name in optional if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def is_of(self, warehouse: str) -> bool:
+        """Return whether the snapshots are in this warehouse, as far as it is known."""
+        return self.warehouse in ("", warehouse)
 
     def with_caught_up(self, later: Published) -> Published:
         """Return this record with the tables that were behind and that a later record of the same interval has."""

@@ -38,6 +38,8 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     quiet = _find_quiet_intervals(chain, record, spec.through_seqno) if record else ()
     if record is None or not quiet:
         return None
+    if not record.is_of(spec.catalog.place):
+        return None  # its snapshots are in another warehouse
     last, known = quiet[-1], {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if not all(chain.captures(manifest.start_seqno, table) for manifest in quiet for table in known):
         return None  # an interval was planned without a table: its changes were not read
@@ -60,7 +62,7 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
         tables=tuple(results),
         stop=last.stop,
         stop_seqno=last.stop_seqno,
-        published=publish(chain, last, results),
+        published=publish(chain, last, results, spec.catalog.place),
     )
 
 

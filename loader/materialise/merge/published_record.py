@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark
 
 
-def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:
+def publish(chain: Chain, last: Manifest, results: Sequence[TableResult], warehouse: str = "") -> str:
     """Write the published record of the interval `last`, or complete the existing record. Return its key.
+
+    `warehouse`: see Published.
 
     The record lists quarantined and postponed tables as behind. It leaves out tables after the interval's stop: they
     were loaded later, or an old interval is run again.
@@ -54,6 +56,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         committed_at=chain.newest_commit_time(last.stop_seqno),
         rows={table: (inserts, updates, deletes) for table, (inserts, updates, deletes, _) in sums.items()},
         staged_bytes={table: size for table, (_, _, _, size) in sums.items()},
+        warehouse=warehouse,
     )
     return chain.publish(last, record)
 

@@ -121,7 +121,7 @@ class SourceRun:
         """Publish the record and return its key; not if a table failed and is not quarantined."""
         if any(result.status == "failed" for result in results):
             return ""
-        published = publish(self._chain, self._last, results)
+        published = publish(self._chain, self._last, results, self._warehouse.catalog.place)
         # The record may be an older one of this stop, which does not say that these tables are behind.
         behind = {result.table for result in results if is_behind(result, self._last)}
         for load in self._overtaken_before:

@@ -59,7 +59,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
 
     New log is planned at once, in as many intervals as the limits require. A `run` of an orchestrator that was given
     intervals before gets the same ones. With `until`, a transaction boundary, no interval ends after it. The result is
-    None if nothing was ever planned and the log has nothing new.
+    None if nothing was ever planned and the log has nothing new. If another server is followed that has logged nothing
+    since, the result is the newest interval of the server before.
 
     Raises:
         LoaderError: the source was never loaded or cannot be read, or its log does not continue the chain.
@@ -84,7 +85,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
     read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, cascades=logged)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
-        return _note_for_run(chain, [head], run, new=False) if head else None
+        newest_plan = head or _newest_followed_plan(chain, generation)
+        return _note_for_run(chain, [newest_plan], run, new=False) if newest_plan else None
     template = Plan(
         source=settings.name,
         generation=generation.name,
@@ -104,6 +106,19 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
     )
     plans = _extend_chain(chain, generation, template, Interval(start, stop), log, settings.interval)
     return _note_for_run(chain, plans, run, new=True)
+
+
+def _newest_followed_plan(chain: PlanChain, generation: Generation) -> Plan | None:
+    """Return the plan of the last interval that a generation without plans continues; None after a gap or without one.
+
+    Tables may be behind in it: what was staged there may not be merged yet.
+    """
+    for newer in reversed(chain.lineage(generation.name)):
+        if newer.follows is None or newer.gap:
+            return None
+        if found := chain.manifest_stopping_at(newer.follows.name, newer.follows.stop_seqno):
+            return chain.plan(found.generation, found.start_seqno)
+    return None
 
 
 def _ending_by(plans: Sequence[Plan], until: Position | None) -> Sequence[Plan]:

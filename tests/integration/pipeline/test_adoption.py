@@ -11,12 +11,16 @@ from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError, UsageError
 from loader.materialise.rules import TableRule
+from loader.model.position import Position
+from loader.pipeline import chain_of
 from loader.pipeline.chain.chain_begin import check_server
+from loader.source.continuity import ServerRestored
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.shops import Shop
-from tests.support.replicas import address_of
+from tests.integration.pipeline.shops import Shop, generation_start, pair
+from tests.support.replicas import address_of, caught_up, stop_replica
 
 pytestmark = pytest.mark.integration
+__all__ = ["pair"]  # a fixture
 
 
 @pytest.fixture(params=["mysql", "mariadb"])
@@ -58,6 +62,9 @@ def test_a_gtid_set_with_others_in_between(shop: Shop) -> None:
     assert adoption.exact_at == until
     with pytest.raises(UnsupportedError, match="cannot be adopted after this GTID set"):
         pipeline.plan_adoption(shop.settings, ("shop.log",), gtids)
+    history = shop.settings.model_copy(update={"rules": (TableRule(tables=("shop.orders",), mode="history"),)})
+    with pytest.raises(UnsupportedError, match="a history cannot be adopted after this GTID set"):
+        pipeline.plan_adoption(history, ("shop.orders",), gtids)
 
 
 def test_a_chain_that_begins_after_the_set_skips_its_transactions(shop: Shop) -> None:
@@ -94,3 +101,29 @@ def test_tables_whose_rows_cannot_be_compared_are_refused(shop: Shop) -> None:
     history = shop.settings.model_copy(update={"rules": (TableRule(tables=("shop.orders",), mode="history"),)})
     with pytest.raises(UsageError, match="cannot be compared with the source"):
         pipeline.plan_adoption(history, ("shop.orders",), "end", compared=True)
+
+
+def test_a_place_of_another_server_is_in_its_generation(pair: tuple[Shop, Server]) -> None:
+    """The source points at another server since the last run."""
+    shop, replica = pair
+    shop.delta()
+    caught_up(shop.server, replica)
+    there = shop.at(replica)
+    there.insert(3)
+    adoption = pipeline.plan_adoption(there.settings, ("shop.orders",), "end")
+    (plan,) = adoption.plans
+    chain = chain_of(there.settings)
+    assert (plan.generation, plan.identity.server_id) == ("0002", 2)
+    assert (
+        plan.seqno > generation_start(chain, "0002")
+        and Position.parse(plan.position) == check_server(there.settings)[1]
+    )
+
+
+def test_a_place_of_a_server_that_lacks_what_was_read_is_refused(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    stop_replica(replica)
+    shop.insert(3)
+    shop.delta()
+    with pytest.raises(ServerRestored):
+        pipeline.plan_adoption(shop.at(replica).settings, ("shop.orders",), "end")
