@@ -8,7 +8,6 @@ from playwright.sync_api import Page
 
 from tests.e2e.airflow_server import Airflow, until
 from tests.e2e.dag_form import Form
-from tests.support.airflow_version import WAITING
 
 Fields = dict[str, str]
 _NAMES = "action|tables|all_tables|reason|position|accept|definition|place|transaction"
@@ -54,6 +53,6 @@ def send(page: Page, airflow: Airflow, dag: str, **fields: str) -> str:
 
 def answer(page: Page, airflow: Airflow, dag: str, run: str, task: str, option: str) -> None:
     """Wait for the question of a task, and answer it in the browser."""
-    until("the question", lambda: airflow.tasks(dag, run)[task]["state"] == WAITING)
+    airflow.wait_for_question(dag, run, task)
     page.goto(f"/dags/{dag}/runs/{run}/tasks/{task}/required_actions")
     page.get_by_role("button", name=option).click()

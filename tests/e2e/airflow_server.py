@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from infra.postgres import sqlalchemy_uri
 from tests.e2e.airflow_log import work_of
-from tests.support.airflow_version import AIRFLOW
+from tests.support.airflow_version import AIRFLOW, WAITING
 
 _ROOT = Path(__file__).resolve().parents[2]
 DELTA = "shop.delta"
@@ -31,6 +31,7 @@ LOAD = "shop.initial_load"
 # Before 3.3, a task that waits for a person waits in the triggerer.
 PARTS = ("api-server", "scheduler", "dag-processor", *(() if AIRFLOW >= (3, 3) else ("triggerer",)))
 Found = TypeVar("Found")
+_ENDED = "Received executor event with state success"
 
 
 class Airflow:
@@ -167,6 +168,20 @@ class Airflow:
             return found if tried >= tries else None
 
         assert until(f"{run} to end", ended) == state, self._logs(dag, run)
+
+    def wait_for_question(self, dag: str, run: str, task: str) -> None:
+        """Wait until a task asks a person, and the scheduler knows that the process that asked has ended.
+
+        Airflow fails a task that goes on before that, or asks again if the task has retries.
+        """
+
+        def asked() -> bool:
+            found = self.tasks(dag, run)[task]
+            process = f"task_id='{task}', run_id='{run}', try_number={found['try_number']},"
+            log = (self.home / "scheduler.log").read_text(encoding="utf-8").splitlines()
+            return found["state"] == WAITING and any(_ENDED in line and process in line for line in log)
+
+        until("the question", asked)
 
     def tasks(self, dag: str, run: str) -> dict[str, dict[str, Any]]:
         listed = self.get(f"{dag}/dagRuns/{run}/taskInstances")["task_instances"]

@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 
 from loader.config.file import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
-from tests.e2e.airflow_server import LOAD, Airflow, running, until
+from tests.e2e.airflow_server import LOAD, Airflow, running
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
-from tests.support.airflow_version import WAITING
 
 pytestmark = [
     pytest.mark.e2e,
@@ -48,12 +47,8 @@ def asked(airflow: Airflow, warehouse: Warehouse) -> tuple[str, dict[str, Any]]:
     """Damage the row that changed, start a replay, and wait for its question: the run, and the question."""
     warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
     run = airflow.trigger(REPLAY, **FORM)
-    wait_for_question(airflow, run)
+    airflow.wait_for_question(REPLAY, run, "approve")
     return run, airflow.get(_question(run))
-
-
-def wait_for_question(airflow: Airflow, run: str) -> None:
-    until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == WAITING)
 
 
 def answer(airflow: Airflow, run: str, option: str) -> None:

@@ -14,7 +14,7 @@ from tests.e2e.airflow_processes import MERGE, Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
-from tests.e2e.test_airflow_approval import FORM, REPLAY, answer, wait_for_question
+from tests.e2e.test_airflow_approval import FORM, REPLAY, answer
 
 pytestmark = [
     pytest.mark.e2e,
@@ -69,7 +69,7 @@ def test_a_replay_that_is_published_on_another_host(site: CelerySite, workers: t
     site.table("shop.inventory").delete("sku = 'SKU2'")
     assert site.differing_rows() == NOTHING_DIFFERS | {"shop.inventory": 1}
     run = site.airflow.trigger(REPLAY, **FORM)
-    wait_for_question(site.airflow, run)
+    site.airflow.wait_for_question(REPLAY, run, "approve")
     answer(site.airflow, run, "Approve")
     site.airflow.wait_for(REPLAY, run, "success")
     assert hosts(site, REPLAY, run) == {"compare": ALPHA, "approve": ALPHA, "publish": BETA}

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import urllib.error
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.airflow_server import LOAD, Airflow, running, until
+from tests.e2e.airflow_server import LOAD, Airflow, running
 from tests.e2e.browser import browsing
 from tests.e2e.dag_form import Form
 from tests.e2e.loaded import Loaded
-from tests.support.airflow_version import WAITING
 
 pytestmark = [
     pytest.mark.e2e,
@@ -46,7 +43,7 @@ def asked(airflow: Airflow, empty: Loaded) -> tuple[str, dict[str, Any]]:
     position = stopped["error"]["where"]["position"]
     conf = {"action": "skip", "transaction": position, "tables": ["shop.words"], "reason": "wrong bytes"}
     run = str(airflow.post(f"{REPAIR}/dagRuns", logical_date=None, conf=conf)["dag_run_id"])
-    until("the question", lambda: airflow.tasks(REPAIR, run)["approve_skip"]["state"] == WAITING)
+    airflow.wait_for_question(REPAIR, run, "approve_skip")
     return run, airflow.get(_question(run))
 
 
@@ -55,18 +52,9 @@ def _question(run: str) -> str:
 
 
 def answer(airflow: Airflow, run: str, option: str) -> str:
-    """Answer, and return the state of the task that skips.
-
-    Airflow asks again if an answer comes before its scheduler knows that the task waits.
-    """
-
-    def ended() -> bool:
-        if airflow.tasks(REPAIR, run)["approve_skip"]["state"] == WAITING:
-            with suppress(urllib.error.HTTPError):  # it has an answer
-                airflow.patch(_question(run), chosen_options=[option])
-        return airflow.tasks(REPAIR, run)["skip"]["state"] in {"success", "skipped"}
-
-    until("the end of the run", ended)
+    """Answer, and return the state of the task that skips."""
+    airflow.patch(_question(run), chosen_options=[option])
+    airflow.wait_for(REPAIR, run, "success")
     return str(airflow.tasks(REPAIR, run)["skip"]["state"])
 
 
@@ -94,7 +82,7 @@ def test_a_person_records_a_skip_and_withdraws_it_in_a_browser(airflow: Airflow,
     empty.execute("INSERT INTO shop.reviews (customer_id, sku) VALUES (1, 'NEW1')")
     with browsing(airflow.url) as page:
         run = sent(page, "skip: leave a transaction out", place, "a test order")
-        until("the question", lambda: airflow.tasks(REPAIR, run)["approve_skip"]["state"] == WAITING)
+        airflow.wait_for_question(REPAIR, run, "approve_skip")
         page.goto(f"/dags/{REPAIR}/runs/{run}/tasks/approve_skip/required_actions")
         page.get_by_role("button", name="Approve").click()
         airflow.wait_for(REPAIR, run, "success")

@@ -14,7 +14,6 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.e2e.test_airflow_approval import newest_summary
-from tests.support.airflow_version import WAITING
 
 pytestmark = [
     pytest.mark.e2e,
@@ -52,10 +51,6 @@ def question(dag: str, run: str, task: str) -> str:
     return f"{dag}/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails"
 
 
-def wait_for_question(airflow: Airflow, dag: str, run: str, task: str) -> None:
-    until("the question", lambda: airflow.tasks(dag, run)[task]["state"] == WAITING)
-
-
 def state(airflow: Airflow, dag: str, run: str, task: str) -> str:
     return str(airflow.tasks(dag, run)[task]["state"])
 
@@ -77,7 +72,7 @@ def test_a_question_that_nobody_answers_changes_nothing(airflow: Airflow, wareho
     }
     tasks = {REPAIR: ("approve_skip", "skip"), REPLAY: ("approve", "publish")}
     for dag, (task, _) in tasks.items():
-        wait_for_question(airflow, dag, runs[dag], task)
+        airflow.wait_for_question(dag, runs[dag], task)
     for dag, (task, last) in tasks.items():
         airflow.wait_for(dag, runs[dag], "success")
         assert (state(airflow, dag, runs[dag], task), state(airflow, dag, runs[dag], last)) == ("success", "skipped")
@@ -96,7 +91,7 @@ def test_a_question_that_is_asked_again_is_answered_once(airflow: Airflow, wareh
     """A person clears the question that expired, and approves it. The tables have the name of the person."""
     (run,) = [one["dag_run_id"] for one in airflow.get(f"{REPLAY}/dagRuns")["dag_runs"]]
     airflow.clear(run, "approve", REPLAY)
-    wait_for_question(airflow, REPLAY, run, "approve")
+    airflow.wait_for_question(REPLAY, run, "approve")
     airflow.patch(question(REPLAY, run, "approve"), chosen_options=["Approve"])
     for option in ("Reject", "Approve"):
         with pytest.raises(urllib.error.HTTPError, match="409"):
@@ -111,7 +106,7 @@ def test_a_question_that_is_asked_again_is_answered_once(airflow: Airflow, wareh
     assert empty.snapshots() == before
 
     run = airflow.trigger(REPAIR, action="skip", transaction=empty.json("status")["applied"], reason="a test")
-    wait_for_question(airflow, REPAIR, run, "approve_skip")
+    airflow.wait_for_question(REPAIR, run, "approve_skip")
     airflow.patch(question(REPAIR, run, "approve_skip"), chosen_options=["Approve"])
     airflow.wait_for(REPAIR, run, "success")
     (skipped,) = empty.json("status")["skips"]
@@ -124,7 +119,7 @@ def test_who_may_only_look_answers_nothing(airflow: Airflow, empty: Loaded) -> N
     place = empty.json("status")["log_end"]
     empty.execute("UPDATE shop.inventory SET on_hand = 9 WHERE sku = 'SKU4'")
     run = airflow.trigger(REPAIR, action="skip", transaction=place, reason="a test")
-    wait_for_question(airflow, REPAIR, run, "approve_skip")
+    airflow.wait_for_question(REPAIR, run, "approve_skip")
     bob = airflow.login("bob")
     for body in ({"chosen_options": ["Approve"]}, {"chosen_options": ["Reject"]}):
         with pytest.raises(urllib.error.HTTPError, match="403"):
