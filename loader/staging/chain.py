@@ -389,9 +389,7 @@ class PlanChain:
 
     def newest_seqno(self, generation: Generation) -> int:
         """Return the largest seqno that a plan or an initial load of the generation can have produced."""
-        head = self.newest_plan(generation.name)
-        planned = head.stop_seqno if head else generation.start_position.seqno(generation.shift)
-        return max(planned, self.loads.largest_seqno(generation.name))
+        return max(self._planned_seqno(generation), self.loads.largest_seqno(generation.name))
 
     def may_have_reached(self, generation: Generation, table: TableName, seqno: int) -> bool:
         """Return whether a merge or an initial load of this chain can have brought a table to a seqno.
@@ -401,9 +399,12 @@ class PlanChain:
             table: the table.
             seqno: of an applied position that was read before.
         """
+        return seqno <= self._planned_seqno(generation) or self.loads.has_begun(generation.name, table, seqno)
+
+    def _planned_seqno(self, generation: Generation) -> int:
+        """Return the seqno up to which the log of a generation is planned."""
         head = self.newest_plan(generation.name)
-        planned = head.stop_seqno if head else generation.start_position.seqno(generation.shift)
-        return seqno <= planned or self.loads.has_begun(generation.name, table, seqno)
+        return head.stop_seqno if head else generation.start_position.seqno(generation.shift)
 
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """Return the published record of the interval that starts at that seqno, or None."""

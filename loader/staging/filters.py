@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,11 @@ def matches(table: TableName, patterns: Iterable[str]) -> bool:
     """
     name = str(table)
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def find_unmatched(patterns: Iterable[str], tables: Collection[TableName]) -> str | None:
+    """Return the first pattern that matches none of the tables, or None."""
+    return next((one for one in patterns if not any(matches(table, [one]) for table in tables)), None)
 
 
 def matches_schema(schema: str, patterns: Iterable[str]) -> bool:

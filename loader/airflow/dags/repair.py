@@ -53,22 +53,17 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
         **dag_arguments("repair", source, settings, page=str(__doc__)),
     ) as dag:
         position = {"position": dag.param("position")}
-        restore = LoaderSparkOperator(
-            task_id="restore",
-            use_case="restore",
-            source=source,
-            arguments=position,
-            pool=pool,
-            pre_execute=partial(check_chosen, "restore"),
-        )
-        stage_rows = LoaderSparkOperator(
-            task_id="stage_rows",
-            use_case="stage_rows",
-            source=source,
-            arguments=position,
-            pool=pool,
-            pre_execute=partial(check_chosen, "stage_rows"),
-        )
+        staging = [
+            LoaderSparkOperator(
+                task_id=action,
+                use_case=action,
+                source=source,
+                arguments=position,
+                pool=pool,
+                pre_execute=partial(check_chosen, action),
+            )
+            for action in ("restore", "stage_rows")
+        ]
         read = LoaderSparkOperator(
             task_id="read_tables_again",
             use_case="read_tables_again",
@@ -96,8 +91,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
         skip = SkipOperator(task_id="skip", source=source, form=form, answer=approve.output, pool=pool)
         calls: list[Any] = [release, pause, resume, follow, set_schema, begin, withdraw_skip]
         actions = [
-            restore,
-            stage_rows,
+            *staging,
             read,
             approve,
             *(

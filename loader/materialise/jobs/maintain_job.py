@@ -40,9 +40,7 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     if spec.tables:
         tables = _chosen(known_tables(chain, record), spec)
     else:
-        tables = sorted(
-            remaining_tables(chain, record, lambda table: retries.call(lambda: warehouse.metadata(table)) is not None)
-        )
+        tables = sorted(remaining_tables(chain, record, warehouse, retries))
     done = tuple(_one(Maintenance(warehouse, table, policy), table, chain, retries) for table in tables)
     return MaintainResult(tables=done, dry_run=spec.dry_run)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
-from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
+from loader.materialise.iceberg.warehouse import WarehousePool
 from loader.materialise.merge.table_selection import remaining_tables
 from loader.materialise.merge.table_tasks import tables_at_once
 from loader.materialise.plan.interval_chain import Chain
@@ -20,7 +20,7 @@ from loader.retries import Retries
 from loader.spark.job import failure, job_main
 from loader.staging.chain import PlanChain
 from loader.staging.documents import TableFilter
-from loader.staging.filters import CapturedTables, matches
+from loader.staging.filters import CapturedTables, find_unmatched
 from loader.staging.notes.outdated_records import OutdatedNotes
 from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
@@ -40,16 +40,15 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     with warehouses.borrow() as warehouse:
-        known = sorted(remaining_tables(chain, chain.newest_published(), partial(_exists, retries, warehouse)))
+        known = sorted(remaining_tables(chain, chain.newest_published(), warehouse, retries))
     pauses = Pauses(chain.store, spec.source).all()
     patterns = spec.tables or ("*",)
-    for pattern in patterns:
-        if not any(matches(table, [pattern]) for table in known):
-            raise UsageError(
-                "there is no such table in the warehouse",
-                why=f"{pattern} matches none of: {', '.join(map(str, known)) or 'no tables'}",
-                hint="name tables as schema.table",
-            )
+    if (pattern := find_unmatched(patterns, known)) is not None:
+        raise UsageError(
+            "there is no such table in the warehouse",
+            why=f"{pattern} matches none of: {', '.join(map(str, known)) or 'no tables'}",
+            hint="name tables as schema.table",
+        )
     meant = list(filter(CapturedTables(TableFilter(include=patterns)), known))
 
     def one(table: TableName) -> TableReplay:
@@ -75,10 +74,6 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     if any(table.status == "published" for table in tables):
         outdated.add()
     return ReplayResult(since_seqno=spec.since_seqno, until_seqno=spec.until_seqno, tables=tables)
-
-
-def _exists(retries: Retries, warehouse: Warehouse, table: TableName) -> bool:
-    return retries.call(lambda: warehouse.metadata(table)) is not None
 
 
 def _refused(result: TableReplay, pause: Pause) -> TableReplay:

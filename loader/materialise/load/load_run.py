@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -62,8 +63,9 @@ class LoadRun:
         self._pool = self._retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
         self._store = open_store(spec.staging_root)
         chain = PlanChain(self._store, spec.source)
-        self._generations: Sequence[str] = [generation.name for generation in chain.lineage(spec.generation)]
-        self._chain, self._newest = chain, chain.require_generation(spec.generation)
+        lineage = chain.lineage(spec.generation)
+        self._generations: Sequence[str] = [generation.name for generation in lineage]
+        self._may_have_reached = partial(chain.may_have_reached, lineage[-1])
         self._outdated = OutdatedNotes(chain, spec.generation)
 
     def newest_loads(self) -> dict[TableName, StagedLoad]:
@@ -106,9 +108,6 @@ class LoadRun:
                     warehouse, self._store, load, self._generations, self._outdated, self._may_have_reached
                 )
             )
-
-    def _may_have_reached(self, table: TableName, seqno: int) -> bool:
-        return self._chain.may_have_reached(self._newest, table, seqno)
 
     def note(self, load: StagedLoad, result: TableResult) -> None:
         """Record that a table is loaded, or that its load was refused for good."""

@@ -43,8 +43,8 @@ class PendingLoads:
 def pending_loads(chain: PlanChain, lineage: Sequence[Generation], record: Published) -> PendingLoads:
     """Return the loads of these generations that are not finished, or came into the warehouse after the newest record.
 
-    A load of which only files exist counts as well: a table without a key has no plan until it is read. So does an
-    overtaken load until the log is merged over it: the newest record may be of a run that began before the load.
+    A load that has files but no plan counts too, because a table without a key has no plan until it is read. An
+    overtaken load counts until the log is merged over it, because the newest record may be of an earlier run.
     """
     overtaken = {_path(load.name): load.seqno for load in reversed(OvertakenLoads(chain.store, chain.source).all())}
     newest: dict[str, str] = {}

@@ -11,7 +11,7 @@ from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.settings import SourceSettings
-from loader.staging.filters import matches
+from loader.staging.filters import find_unmatched, matches
 from loader.staging.notes.pauses import Pause, Pauses
 from loader.store.registry import open_store
 
@@ -100,12 +100,11 @@ def _matching(
         UsageError: a pattern matches none.
     """
     tables = sorted(known)
-    for pattern in patterns:
-        if not any(matches(table, [pattern]) for table in tables):
-            raise UsageError(
-                what,
-                why=f"{pattern} matches none of: {', '.join(map(str, tables))}" if tables else "there are none",
-                hint="loader status",
-                source=settings.name,
-            )
+    if (pattern := find_unmatched(patterns, tables)) is not None:
+        raise UsageError(
+            what,
+            why=f"{pattern} matches none of: {', '.join(map(str, tables))}" if tables else "there are none",
+            hint="loader status",
+            source=settings.name,
+        )
     return [table for table in tables if matches(table, patterns)]
