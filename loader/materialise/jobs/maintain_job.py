@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs.remaining_tables import remaining_tables
 from loader.materialise.maintain.maintenance import Maintenance, Policy
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
-from loader.materialise.merge.table_selection import known_tables, remaining_tables
+from loader.materialise.merge.table_selection import known_tables
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.retries import Retries

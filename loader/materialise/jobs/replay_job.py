@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.materialise.iceberg.warehouse import WarehousePool
-from loader.materialise.merge.table_selection import remaining_tables
+from loader.materialise.jobs.remaining_tables import remaining_tables
 from loader.materialise.merge.table_tasks import tables_at_once
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.replay.table_replay import ReplayedPart, replay_table

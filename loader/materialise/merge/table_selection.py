@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
-from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
-from loader.retries import Retries
 from loader.staging.published import Published
-
-_LOG = logging.getLogger(__name__)
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
@@ -21,31 +16,6 @@ def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """
     known = set(map(TableName.parse, (*record.tables, *_behind_with_rows(record)))) if record else set()
     return known | set(chain.tables_with_load(known))
-
-
-def remaining_tables(chain: Chain, record: Published | None, warehouse: Warehouse, retries: Retries) -> set[TableName]:
-    """Return the known tables, except those that a person removed from the warehouse.
-
-    A removed table was dropped by the log or is excluded, so the newest record does not name it. Only its initial load
-    is still staged.
-
-    Args:
-        chain: the intervals of the source.
-        record: the newest published record.
-        warehouse: of the source.
-        retries: of the requests to the catalog.
-    """
-    named = set(map(TableName.parse, (*record.tables, *record.behind))) if record else set()
-    return {table for table in known_tables(chain, record) if table in named or _may_exist(table, warehouse, retries)}
-
-
-def _may_exist(table: TableName, warehouse: Warehouse, retries: Retries) -> bool:
-    """Return whether the warehouse has a table, or does not tell. The work on the table then reports the error."""
-    try:
-        return retries.call(lambda: warehouse.metadata(table)) is not None
-    except Exception as error:
-        _LOG.info("%s: the warehouse does not tell whether it has the table: %s", table, error)
-        return True
 
 
 def _behind_with_rows(record: Published) -> Iterator[str]:
