@@ -24,6 +24,7 @@ from loader.jars.resolve import jars_folder, java
 _JARS = Path(__file__).parent / "hadoop"
 _RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+_DRIVER = b"org.apache.spark.deploy.yarn.ApplicationMaster"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables that the daemons, and so the containers, get from this process."""
 _EXECUTOR = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
@@ -62,7 +63,11 @@ class YarnCluster:
 
     def executors(self) -> list[int]:
         """Return the process ids of the executors of Spark that have begun a task."""
-        return [pid for pid in self.containers() if _is_executor(pid) and self._has_begun(pid)]
+        return [pid for pid in self.containers() if _runs(pid, _EXECUTOR) and self._has_begun(pid)]
+
+    def drivers(self) -> list[int]:
+        """Return the process ids of the drivers of Spark that run on the cluster."""
+        return [pid for pid in self.containers() if _runs(pid, _DRIVER)]
 
     def stop(self) -> None:
         """Kill the daemons and everything in their containers."""
@@ -150,9 +155,9 @@ def yarn_cluster(folder: Path, hdfs: HdfsServer) -> Iterator[YarnCluster]:
         cluster.stop()
 
 
-def _is_executor(pid: int) -> bool:
-    """Return whether a process is the Java of an executor, and not the shell that started it."""
+def _runs(pid: int, name: bytes) -> bool:
+    """Return whether a process is a Java with that class, and not the shell that started it."""
     with suppress(OSError):  # it has ended
         program, *arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        return program.endswith(b"/java") and _EXECUTOR in arguments
+        return program.endswith(b"/java") and name in arguments
     return False

@@ -69,17 +69,23 @@ def find_secrets(document: Mapping[str, Any], without: Container[str] = ()) -> d
     """Return the secrets that references to the environment in a document name, as far as this process has them.
 
     Args:
-        document: nested mappings, sequences and values.
+        document: nested mappings and values.
         without: keys of mappings to leave out.
     """
-    found: dict[str, str] = {}
+    found = references_to_environment(document, without)
+    return {reference: os.environ[name] for reference in found if (name := _variable(reference)) in os.environ}
+
+
+def references_to_environment(document: Mapping[str, Any], without: Container[str] = ()) -> set[str]:
+    """Return the references to the environment in a document; see `find_secrets`."""
+    found: set[str] = set()
     for key, value in document.items():
         if key in without:
             continue
         if isinstance(value, Mapping):
-            found |= find_secrets(value, without)
-        elif isinstance(value, str) and (named := _OF_ENVIRONMENT.search(value)) and _variable(named[1]) in os.environ:
-            found[named[1]] = os.environ[_variable(named[1])]
+            found |= references_to_environment(value, without)
+        elif isinstance(value, str) and (named := _OF_ENVIRONMENT.search(value)):
+            found.add(named[1])
     return found
 
 

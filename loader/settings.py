@@ -12,7 +12,7 @@ from loader.extract.spec import TransportSettings
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.staging.documents import Shaping
 from loader.transport.server.address import ServerAddress
 

@@ -15,18 +15,18 @@ from loader.config.values import check_host, check_user
 from loader.errors import UsageError
 from loader.secret import keep_secrets, secret_variable
 from loader.settings import SourceSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import DEPLOY_MODE, SparkSettings
 from loader.transport.server.address import ServerAddress
 
 _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
 
 
 def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings:
-    """Return the settings with the master of the connection.
+    """Return the settings with the master of the connection, and with its deploy mode if it names one.
 
     Raises:
-        UsageError: the connection does not exist, is no Spark connection, or asks for deploy mode cluster. The provider
-            would use YARN in the first two cases. In the last case, the result would stay on another machine.
+        UsageError: the connection does not exist, or is no Spark connection. The provider would use YARN. Or it needs a
+            provider that is not installed.
     """
     connection = _connection(connection_id, f"add it as JSON: {_EXAMPLE}")
     if connection.conn_type != "spark" or not connection.host:
@@ -36,13 +36,6 @@ def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings
             hint=f"write it as JSON, with the whole master as the host: {_EXAMPLE}",
             connection=connection_id,
         )
-    if connection.extra_dejson.get("deploy-mode") == "cluster":
-        raise UsageError(
-            "the Airflow connection asks for deploy mode cluster",
-            why="the driver and its result would be on another machine",
-            hint='set "deploy-mode": "client" in the extra of the connection',
-            connection=connection_id,
-        )
     master = _master(connection)
     if master.startswith("k8s://") and not hasattr(spark_submit, "kube_client"):
         raise UsageError(
@@ -50,7 +43,9 @@ def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings
             hint="pip install apache-airflow-providers-cncf-kubernetes",
             connection=connection_id,
         )
-    return settings.model_copy(update={"master": master})
+    mode = connection.extra_dejson.get("deploy-mode")
+    conf = settings.conf | ({DEPLOY_MODE: mode} if mode else {})
+    return settings.model_copy(update={"master": master, "conf": conf})
 
 
 def _master(connection: Connection) -> str:

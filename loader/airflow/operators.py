@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -23,7 +21,7 @@ from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.stages.template_values import flag, table_names
 from loader.airflow.versions import AirflowException, spark_arguments
-from loader.errors import RetryableError, UsageError
+from loader.errors import UsageError
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors.base import OperatorLineage
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
     from loader.pipeline import Job
     from loader.settings import SourceSettings
-    from loader.spark.submit import SparkSettings
+    from loader.spark.settings import SparkSettings
 
 UseCase = Literal[
     "read_tables",
@@ -274,34 +272,39 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
         from loader.airflow.connections import lent
         from loader.airflow.reports.spark_output import history_page, last_lines, output_log
         from loader.spark.job import rebuild
+        from loader.spark.job_files import job_files, no_result
+        from loader.spark.submit import environment
 
         output = details_file(context)
-        with TemporaryDirectory(prefix="loader-task-") as folder:
-            spec_file, result_file = Path(folder, "spec.json"), Path(folder, "result.json")
-            spec_file.write_text(job.spec.model_dump_json(), encoding="utf-8")
-            self._prepare(job, ["--spec", str(spec_file), "--result", str(result_file)], spark)
+        with job_files(job.spec, spark) as files:
+            self._prepare(job, files.arguments, files.settings)
             self.log.info("Spark runs %s; its output: %s", job.name, output)
             ended: AirflowException | None = None
-            # The provider's hook only passes them to a driver on Kubernetes, but our driver is always on this machine.
-            with output_log(output, self.log) as self._output, lent(self.env_vars or {}):
+            with output_log(output, self.log) as self._output, lent(environment(spark)):
                 try:
                     super().execute(context)
                 except AirflowException as error:
                     ended = error
             self.history_page = history_page(output)
-            if not result_file.exists():
-                raise RetryableError(
-                    "the Spark job ended without a result",
-                    why=f"{_ending(ended)}; its last lines:\n{last_lines(output)}",
-                    hint="read the output of the job; if memory was short, raise spark.driver.memory in [spark.conf]",
-                    job=job.name,
-                ) from ended
-            result: dict[str, Any] = json.loads(result_file.read_bytes())
+            result = files.result()
+        if result is None:
+            raise no_result(job.name, _ending(ended), last_lines(output), spark) from ended
         if failed := result.get("error"):
             raise rebuild(failed)
         if ended and not result.get("exit_code"):
             self.log.warning("the job is done, though spark-submit ended with an error: %s", _ending(ended))
         return result
+
+    def on_kill(self) -> None:
+        """End spark-submit, and a driver on another machine. The provider would need the program `yarn` for that."""
+        hook: Any = self._hook
+        if hook and hook._yarn_application_id:
+            from loader.spark.submit import spark_home
+            from loader.spark.yarn import kill_application
+
+            kill_application(hook._yarn_application_id, spark_home(), os.environ)
+            hook._yarn_application_id = None
+        super().on_kill()
 
     def _get_hook(self) -> SparkSubmitHook:
         """Return the provider's hook, which logs every line of spark-submit."""
@@ -312,7 +315,8 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
 
     def _prepare(self, job: Job, arguments: list[str], spark: SparkSettings) -> None:
         """Set up the provider's operator to submit exactly what the loader's command submits."""
-        from loader.spark.submit import command, configuration, environment
+        from loader.spark.settings import DEPLOY_MODE
+        from loader.spark.submit import command, configuration
 
         argv = command(job.file, arguments, spark, short=job.kind.short)
         options = dict(pairwise(argv))
@@ -320,8 +324,8 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
         self._spark_binary = argv[0]
         self.name = options["--name"]
         self.jars = options.get("--jars")
+        self._deploy_mode = spark.conf.get(DEPLOY_MODE)
         self.conf = configuration(spark, short=job.kind.short)
-        self.env_vars = environment(spark)
         self.application = str(job.file)
         self.application_args = arguments
 

@@ -12,7 +12,7 @@ from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.settings import Retention, SourceSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.staging.documents import TableFilter
 from loader.store.address import signed_address
 from loader.store.spark_settings import hadoop_user, spark_conf, trusted_authorities
@@ -126,5 +126,6 @@ def source_settings(
             conf=spark_conf(staging.address) | spark.conf,
             hadoop_user=hadoop_user(staging.address),
             tls_ca=trusted_authorities(staging.address),
+            results=signed_address(staging.address, staging.signing_key),
         ),
     )

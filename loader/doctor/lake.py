@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.spark.workers import missing_privacy
 from loader.store.address import SIGNED
 from loader.store.base import Store

@@ -20,19 +20,21 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\W+(?P<why>[^\n]*)")
 _NO_PYTHON = re.compile(r'Cannot run program "(?P<program>[^"]+)"[^\n]*')
 
 
-def python_conf(package: str, python: str, *, on_yarn: bool) -> dict[str, str]:
-    """Return the properties of Spark that choose the Python of executors.
+def python_conf(package: str, python: str, *, on_yarn: bool, driver_elsewhere: bool = False) -> dict[str, str]:
+    """Return the properties of Spark that choose the Python of executors and driver.
 
     Args:
         package: address or path of an archive of `loader package`; empty without one.
         python: a Python program on each machine; empty for the path of this process's program.
         on_yarn: whether YARN brings the archive to each machine, once for many jobs. By `spark.archives` every executor
             of YARN would also unpack it.
+        driver_elsewhere: whether the driver also runs on a machine of the cluster.
     """
     program = f"./{ARCHIVE}/bin/python" if package else python
     if not program:
         return {}
-    chosen = {"spark.pyspark.python": program, "spark.pyspark.driver.python": sys.executable}
+    of_driver = program if driver_elsewhere else sys.executable
+    chosen = {"spark.pyspark.python": program, "spark.pyspark.driver.python": of_driver}
     archives = "spark.yarn.dist.archives" if on_yarn else "spark.archives"
     return chosen | ({archives: f"{package}#{ARCHIVE}"} if package else {})
 

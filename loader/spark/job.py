@@ -25,6 +25,7 @@ from loader.log_format import VisibleFormatter
 from loader.outages import ended_application, outage
 from loader.refusals import refusal
 from loader.spark.yarn import hdfs_refusal
+from loader.store.registry import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,19 +45,20 @@ _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError,
 
 
 def job_main(run: Callable[[SparkSession, Spec], Result], spec_type: type[Spec]) -> NoReturn:
-    """Run a job: `spark-submit job.py --spec FILE --result FILE`. See `starting_main`."""
+    """Run a job: `spark-submit job.py --spec FILE --result FILE [--store ADDRESS]`. See `starting_main`."""
     starting_main(lambda: (lambda starting, spec: run(starting.result(), spec), spec_type))
 
 
 def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> NoReturn:
     """Run a job that works while Spark starts, at least by importing its modules.
 
-    The result file is written atomically. It holds the result of the job, or `{"error": LoaderError.as_dict()}`. The
-    exit code is that of the error, else the `exit_code` of the result, else 0.
+    The result is written atomically: a file, or an object of a store. It holds the result of the job, or
+    `{"error": LoaderError.as_dict()}`. The exit code is that of the error, else the `exit_code` of the result, else 0.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--spec", type=Path, required=True)
-    parser.add_argument("--result", type=Path, required=True)
+    parser.add_argument("--result", required=True)
+    parser.add_argument("--store", default="")
     arguments = parser.parse_args()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
@@ -64,7 +66,7 @@ def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> 
     for name in ("py4j", "hdfs"):  # they log every connection and every file
         logging.getLogger(name).setLevel(logging.WARNING)
     result = _outcome(imported, arguments.spec)
-    _write(arguments.result, result)
+    _write(arguments.result, arguments.store, result)
     error = result.get("error")
     gc.freeze()  # another garbage collection would cost a sixth of a second at exit
     sys.exit(int(error["exit_code"] if error else result.get("exit_code", 0)))
@@ -138,10 +140,15 @@ def _read(spec_type: type[Spec], file: Path) -> Spec:
         raise UsageError(f"the spec is not a valid {spec_type.__name__}", why=str(error), file=file) from error
 
 
-def _write(file: Path, result: dict[str, Any]) -> None:
-    unfinished = file.with_name(file.name + ".unfinished")
-    unfinished.write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
-    unfinished.replace(file)
+def _write(name: str, store: str, result: dict[str, Any]) -> None:
+    """Write a result to the file of that name or, if a store is given, to the object with that key."""
+    data = json.dumps(result, ensure_ascii=False).encode()
+    if store:
+        open_store(store).create(name, data)
+        return
+    unfinished = Path(name + ".unfinished")
+    unfinished.write_bytes(data)
+    unfinished.replace(name)
 
 
 def failure(error: BaseException) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import logging
 import os
 import re
@@ -23,61 +22,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from loader.errors import RetryableError, UsageError
+from loader.errors import UsageError
 from loader.private_files import is_private, private_folder
 from loader.resources import cache_folder
 from loader.spark.executor_python import python_conf
-from loader.spark.job import is_local, rebuild
+from loader.spark.job import rebuild
+from loader.spark.job_files import job_files, no_result
+from loader.spark.settings import SparkSettings
 from loader.spark.trust_store import FILES, trusting_conf
-from loader.spark.yarn import require_yarn_conf
+from loader.spark.yarn import YARN, application_in, kill_application, require_yarn_conf
 
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output in an error
 _WARM_JOB = Path(__file__).resolve().parents[1] / "materialise" / "jobs" / "warm_job.py"
-_YARN = "yarn"
 _ICEBERG = re.compile(r"/iceberg-spark-runtime-(\d+\.\d+)_[^/]*\.jar$")
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-
-
-class SparkSettings(BaseModel):
-    """Settings of Spark jobs.
-
-    Attributes:
-        master: of Spark.
-        conf: settings of Spark, which override those of the loader.
-        jars: folder of the jars.
-        package: address of an archive of `loader package`, for the executors of a cluster; empty without one.
-        python: Python program of the executors, without a package; empty for the path of this process's program.
-        hadoop_user: user of the jobs on HDFS; empty for the user of the process.
-        tls_ca: PEM file of authorities that Java trusts in addition to its own; empty for none.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    master: str = "local[*]"
-    conf: dict[str, str] = {}
-    jars: str
-    package: str = ""
-    python: str = ""
-    hadoop_user: str = ""
-    tls_ca: str = ""
-
-    @property
-    def local(self) -> bool:
-        """Whether driver and executors are one process on this machine."""
-        return is_local(self.master)
-
-    @property
-    def threads(self) -> int:
-        """Threads of the driver that do the work of executors; 0 with executors."""
-        if not self.local:
-            return 0
-        found = re.match(r"local\[(\d+|\*)", self.master)
-        if not found:
-            return 1
-        return (os.cpu_count() or 1) if found[1] == "*" else int(found[1])
 
 
 class WarmSpec(BaseModel):
@@ -93,9 +54,9 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
         UsageError: pyspark is not installed, there is no Java or no configuration of YARN, or the folder has no jars.
     """
     _require_java()
-    if settings.master == _YARN:
-        require_yarn_conf(settings.conf, _spark_home())
-    argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
+    if settings.master == YARN:
+        require_yarn_conf(settings.conf, spark_home())
+    argv = [str(spark_home() / "bin" / "spark-submit"), "--master", settings.master]
     argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
     if not settings.local:
         argv += ["--jars", ",".join(_jars(settings))]
@@ -106,7 +67,7 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
 
 def environment(settings: SparkSettings) -> dict[str, str]:
     """Return the variables that spark-submit needs in addition to the environment of this process."""
-    variables = {"SPARK_HOME": str(_spark_home()), "PYSPARK_PYTHON": sys.executable}
+    variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable}
     if settings.hadoop_user:
         variables["HADOOP_USER_NAME"] = settings.hadoop_user
     if settings.local:
@@ -130,7 +91,13 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
     }
     conf |= _local(settings, short=short) if settings.local else _on_cluster(settings)
     if settings.tls_ca:
-        conf |= trusting_conf(settings.tls_ca, java_program(), settings.conf, local=settings.local)
+        conf |= trusting_conf(
+            settings.tls_ca,
+            java_program(),
+            settings.conf,
+            local=settings.local,
+            driver_elsewhere=settings.driver_elsewhere,
+        )
     joined = {FILES, *(_JOINED if settings.local else ())} & conf.keys()
     return conf | {name: value for name, value in settings.conf.items() if name not in joined}
 
@@ -143,7 +110,12 @@ _LOCAL_FILES_JAR = "hadoop-bare-naked-local-fs-"
 
 
 def _on_cluster(settings: SparkSettings) -> dict[str, str]:
-    return python_conf(settings.package, settings.python, on_yarn=settings.master == _YARN)
+    return python_conf(
+        settings.package,
+        settings.python,
+        on_yarn=settings.master == YARN,
+        driver_elsewhere=settings.driver_elsewhere,
+    )
 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
@@ -194,7 +166,12 @@ def log_settings() -> Path:
     return Path(__file__).resolve().parent / "log4j2.properties"
 
 
-def _spark_home() -> Path:
+def spark_home() -> Path:
+    """Return the folder of the installed pyspark.
+
+    Raises:
+        UsageError: it is not installed.
+    """
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         raise UsageError("pyspark is not installed", hint="pip install 'binlog-loader[spark]'")
@@ -255,7 +232,7 @@ def _archive(settings: SparkSettings) -> Path | None:
     home = java.resolve().parents[1]
     release = home / "release"
     parts = [str(home), release.read_text() if release.exists() else "", importlib.metadata.version("pyspark")]
-    parts += [str(_spark_home()), settings.conf.get("spark.driver.extraClassPath", "")]
+    parts += [str(spark_home()), settings.conf.get("spark.driver.extraClassPath", "")]
     parts += [f"{jar} {Path(jar).stat().st_size}" for jar in _jars(settings)]
     name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return cache_folder() / "classes" / f"{name}.jsa"
@@ -305,34 +282,32 @@ def run(
 ) -> dict[str, Any]:
     """Run a job and return its result. Its output goes to the log at level debug, line by line.
 
-    The driver must run on this machine (local master, or deploy mode client), because the result is a local file. For
-    `short` see `configuration`.
+    For `short` see `configuration`.
 
     Raises:
         LoaderError: the error of the job, of the same type.
         RetryableError: the job ended without a result (killed, out of memory).
+        UsageError: see `job_files`.
     """
-    with tempfile.TemporaryDirectory(prefix="loader-job-") as folder:
-        spec_file, result_file = Path(folder, "spec.json"), Path(folder, "result.json")
-        spec_file.write_text(spec.model_dump_json(), encoding="utf-8")
-        argv = command(job, ["--spec", str(spec_file), "--result", str(result_file)], settings, short=short)
-        code, tail = _execute(argv, {**os.environ, **environment(settings), **(extra_env or {})})
-        if not result_file.exists():
-            raise RetryableError(
-                "the Spark job ended without a result",
-                why=f"exit code {code}; its last lines:\n" + "\n".join(tail),
-                hint="read the lines above; if memory was short, raise spark.driver.memory in [spark.conf]",
-                job=job.stem,
-            )
-        result: dict[str, Any] = json.loads(result_file.read_bytes())
+    with job_files(spec, settings) as files:
+        argv = command(job, files.arguments, files.settings, short=short)
+        variables = {**os.environ, **environment(settings), **(extra_env or {})}
+        code, tail = _execute(argv, variables, driver_elsewhere=settings.driver_elsewhere)
+        result = files.result()
+    if result is None:
+        raise no_result(job.stem, f"exit code {code}", "\n".join(tail), settings)
     if result.get("error"):
         raise rebuild(result["error"])
     return result
 
 
-def _execute(argv: list[str], variables: dict[str, str]) -> tuple[int, deque[str]]:
-    """Return exit code and last lines of a command. If this process is interrupted, kill it with its children."""
+def _execute(argv: list[str], variables: dict[str, str], *, driver_elsewhere: bool) -> tuple[int, deque[str]]:
+    """Return exit code and last lines of spark-submit.
+
+    If this process is interrupted, kill it with its children, and a driver on another machine.
+    """
     tail: deque[str] = deque(maxlen=_TAIL)
+    application = ""
     with subprocess.Popen(
         argv,
         env=variables,
@@ -346,8 +321,11 @@ def _execute(argv: list[str], variables: dict[str, str]) -> tuple[int, deque[str
         try:
             for line in process.stdout or ():
                 tail.append(line.rstrip())
+                application = application or application_in(line)
                 _LOG.debug("%s", tail[-1])
             return process.wait(), tail
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
+            if driver_elsewhere and application:
+                kill_application(application, spark_home(), variables)
             raise

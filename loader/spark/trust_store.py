@@ -28,23 +28,26 @@ _WHITENER = b"Mighty Aphrodite"
 _PROPERTY = "-Djavax.net.ssl.trustStore="
 
 
-def trusting_conf(pem: str, java: Path | None, own: Mapping[str, str], *, local: bool) -> dict[str, str]:
+def trusting_conf(
+    pem: str, java: Path | None, own: Mapping[str, str], *, local: bool, driver_elsewhere: bool = False
+) -> dict[str, str]:
     """Return the properties of Spark with which its JVMs also trust the authorities of a PEM file.
 
-    Executors get the trust store by `spark.files`, in their working folder. Options in `extraJavaOptions` come later on
-    the command line, so a trust store that is named there replaces this one.
+    Executors, and a driver on another machine, get the trust store by `spark.files`, in their working folder. Options
+    in `extraJavaOptions` come later on the command line, so a trust store that is named there replaces this one.
 
     Args:
         pem: path of the file.
         java: program that the driver runs with.
         own: settings of Spark from the configuration.
         local: whether driver and executors are one process.
+        driver_elsewhere: whether the driver runs on a machine of the cluster.
 
     Raises:
         UsageError: a file cannot be read.
     """
     store = trust_store(Path(pem), java)
-    conf = {"spark.driver.defaultJavaOptions": f"{_PROPERTY}{store}"}
+    conf = {"spark.driver.defaultJavaOptions": f"{_PROPERTY}{store.name if driver_elsewhere else store}"}
     if local:
         return conf
     files = ",".join(filter(None, (str(store), own.get(FILES))))

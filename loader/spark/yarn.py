@@ -1,16 +1,26 @@
-"""What YARN needs on the machine that submits a job."""
+"""What YARN needs on the machine that submits a job, and applications whose driver runs on YARN."""
 
 from __future__ import annotations
 
+import logging
 import os
+import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from loader.errors import UsageError
 from loader.outages import causes
 
+YARN = "yarn"
+"""The master of Spark."""
+_LOG = logging.getLogger(__name__)
+_APPLICATION = re.compile(r"\bapplication_\d+_\d+\b")
+_CLIENT = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
+"""What the program `yarn application` runs. It is in the jars of Spark."""
 _VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _DENIED = "org.apache.hadoop.security.AccessControlException"
+_KILL_SECONDS = 30
 _SITE = "yarn-site.xml"
 _BY_SPARK = "spark.hadoop.yarn.resourcemanager."
 """Prefix of properties of Spark that name the resource manager without a file."""
@@ -39,6 +49,32 @@ def require_yarn_conf(conf: Mapping[str, str], spark_home: Path) -> None:
             hint=f"name the folder with core-site.xml and {_SITE} of the cluster where this runs, for Airflow in the"
             " environment of its workers: export HADOOP_CONF_DIR=/etc/hadoop/conf",
         )
+
+
+def application_in(text: str) -> str:
+    """Return the id of the first application of YARN that a text names; empty without one."""
+    found = _APPLICATION.search(text)
+    return found[0] if found else ""
+
+
+def kill_application(application: str, spark_home: Path, variables: Mapping[str, str]) -> None:
+    """Kill an application with its driver. If YARN does not answer, the log says how to kill it by hand.
+
+    Args:
+        application: its id.
+        spark_home: the folder of Spark.
+        variables: environment with the folder of YARN's configuration.
+    """
+    argv = [str(spark_home / "bin" / "spark-class"), _CLIENT, "application", "-kill", application]
+    try:
+        done = subprocess.run(
+            argv, env=dict(variables), capture_output=True, text=True, check=False, timeout=_KILL_SECONDS
+        )
+        said = "" if done.returncode == 0 else done.stderr.strip()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if said:
+        _LOG.warning("%s may still run; kill it with: yarn application -kill %s: %s", application, application, said)
 
 
 def hdfs_refusal(error: BaseException) -> UsageError | None:

@@ -26,7 +26,8 @@ from typing import Any
 from infra.servers import Server, start_server
 from loader.cli.demo.shop import create_shop
 from loader.spark.job import STARTED
-from loader.spark.submit import SparkSettings, warm
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import warm
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from tests.bench.figures import parser, report

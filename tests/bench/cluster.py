@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from infra.servers import Server
 from infra.spark_cluster import SparkCluster, spark_cluster
-from loader.spark.submit import SparkSettings, warm
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import warm
 from tests.bench.configuration import write_config
 from tests.bench.figures import parser, report
 from tests.bench.initial import run

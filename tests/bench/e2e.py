@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from loader.spark.submit import SparkSettings, warm
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import warm
 from tests.bench.configuration import write_config
 from tests.bench.figures import parser, report
 from tests.bench.logs import empty, fill

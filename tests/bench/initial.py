@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 from infra.debian import program
 from infra.servers import Server, fetch
 from loader.jars.resolve import jars_folder
-from loader.spark.submit import SparkSettings, configuration, environment, warm
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import configuration, environment, warm
 from tests.bench.configuration import write_config
 from tests.bench.figures import parser, report
 from tests.bench.session import jars

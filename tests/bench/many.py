@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from infra.servers import Server
-from loader.spark.submit import SparkSettings, warm
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import warm
 from tests.bench.configuration import source_table, write_config
 from tests.bench.figures import parser, report
 from tests.bench.initial import Cost, run

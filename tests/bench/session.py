@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from loader.spark.submit import SparkSettings, configuration, environment
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import configuration, environment
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -270,10 +270,18 @@ class SparkSubmit:
 
     def __call__(self, argv: list[str], env: dict[str, str] | None = None, **_: object) -> SparkSubmit:
         self.argv, self.env = argv, dict(env if env is not None else os.environ)
-        self.spec = json.loads(Path(argv[argv.index("--spec") + 1]).read_text())
+        shipped = [option.partition("=")[2] for option in argv if option.startswith("spark.yarn.dist.files=")]
+        self.spec = json.loads(Path((*shipped, argv[argv.index("--spec") + 1])[0]).read_text())
         if self.result is not None:
-            Path(argv[argv.index("--result") + 1]).write_text(json.dumps(self.result))
+            self._leave(argv[argv.index("--result") + 1], json.dumps(self.result).encode())
         return self
+
+    def _leave(self, result: str, data: bytes) -> None:
+        argv = self.argv or []
+        if "--store" in argv:
+            assert open_store(argv[argv.index("--store") + 1]).create(result, data)
+        else:
+            Path(result).write_bytes(data)
 
     @property
     def stdout(self) -> list[str]:

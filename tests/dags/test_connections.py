@@ -15,7 +15,8 @@ from loader.airflow.sources import settings_of
 from loader.airflow.versions import open_dag_bag
 from loader.errors import UsageError
 from loader.secret import secret_variable
-from loader.spark.submit import SparkSettings
+from loader.spark.job_files import RESULTS
+from loader.spark.settings import SparkSettings
 from loader.transport.server.address import ServerAddress
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import (
@@ -42,11 +43,41 @@ def test_without_a_spark_connection_the_task_fails(
     assert spark_submit_program.argv is None
 
 
-def test_a_driver_elsewhere_is_refused(
+def test_a_driver_elsewhere_leaves_its_result_in_the_store(
     site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(monkeypatch, conn_type="spark", host="yarn", extra={"deploy-mode": "cluster"})
-    assert "deploy mode cluster" in str(failed_task("materialise", site, running))
+    spark_submit_program.result = {"tables": [], "stop": "binlog.000001:100"}
+    assert operator_of("materialise", site).execute(running.context) == spark_submit_program.result
+    argv = spark_submit_program.argv or []
+    assert argv[argv.index("--deploy-mode") + 1] == "cluster"
+    assert spark_submit_program.spec["source"] == "shop"
+    assert not [option for option in argv if "appMasterEnv" in option]
+    assert list(site.chain.store.list(RESULTS)) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "password", "said"),
+    [
+        ("yarn", "env:SHOP_PASSWORD", "secrets from the environment are not available to a driver on another machine"),
+        ("spark://master:7077", "", "deploy mode cluster needs YARN"),
+    ],
+)
+def test_what_a_driver_elsewhere_lacks_is_refused(
+    host: str,
+    password: str,
+    said: str,
+    site: Site,
+    spark_submit_program: SparkSubmit,
+    running: Task,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site.configure(password=password)
+    monkeypatch.setenv("SHOP_PASSWORD", "mackerel")
+    connect(monkeypatch, conn_type="spark", host=host, extra={"deploy-mode": "cluster"})
+    error = failed_task("extract", site, running)
+    assert said in str(error)
+    assert not error.retry
     assert spark_submit_program.argv is None
 
 

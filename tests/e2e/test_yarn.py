@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,6 +23,7 @@ from infra.servers.process import wait_until
 from infra.yarn import YarnCluster, yarn_cluster
 from loader.cli.demo.shop import TABLES, create_shop
 from loader.resources import cache_folder
+from loader.spark.job_files import RESULTS
 from loader.store.registry import open_store
 from tests.chaos.compare import server_rows, warehouse_rows
 from tests.chaos.source import History, Session
@@ -37,8 +40,8 @@ pytestmark = [
 ]
 
 PASSWORD = "correct horse battery staple"
-REFUSED = 2
-"""Exit code of wrong usage."""
+REFUSED, AGAIN, DAMAGED = 2, 3, 4
+"""Exit codes of wrong usage, of what a retry may cure, and of damaged data."""
 ROUNDS = range(10, 40)
 USER = "etl"
 PYTHON = f'python = "{sys.executable}"'
@@ -52,6 +55,7 @@ CONF = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
 }
+CLUSTER = {"spark.submit.deployMode": "cluster", "spark.driver.memory": "1g"}
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +105,9 @@ def use_yarn(shop: Loaded, hdfs: HdfsServer, python: str, conf: Mapping[str, str
         staging=f'root = "{hdfs.address}/lake/staging"\n{options}',
         warehouse=f'path = "{hdfs.address}/lake/warehouse"',
     )
+    if CLUSTER.items() <= conf.items():
+        (shop.home / "password").write_text(PASSWORD)  # the driver has no environment of the command
+        shop.config.write_text(shop.config.read_text().replace("env:SHOP_PASSWORD", f"file:{shop.home}/password"))
     text = shop.config.read_text().replace('master = "local[2]"', f'master = "yarn"\n{python}')
     lines = "".join(f', "{name}" = "{value}"' for name, value in {**CONF, **conf}.items())
     shop.config.write_text(text.replace('TieredStopAtLevel=1" }', f'TieredStopAtLevel=1"{lines} }}'))
@@ -189,3 +196,74 @@ def test_executors_die_while_the_log_is_staged_and_merged(
             shop.json(stage)
     assert_equal_from_outside(shop, hdfs_server, tmp_path)
     assert {table["status"] for table in shop.json("materialise")["tables"]} == {"already"}
+
+
+def test_the_driver_runs_on_the_cluster(
+    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+) -> None:
+    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
+    shop.json("initial-load")
+    shop.execute(*(statement for number in ROUNDS for statement in changes(number)))
+    shop.json("run")
+    assert set(statuses(shop, "initial-load", "--again")) == {"applied"}
+    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 100)))
+    shop.json("run")
+    assert set(statuses(shop, "materialise")) == {"already"}
+    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+    assert [log for log in cluster.folder.rglob("stderr") if b"loader.materialise" in log.read_bytes()]
+    assert results(hdfs_server) == []
+
+
+def test_the_error_of_a_driver_on_the_cluster_reaches_the_command(shop: Loaded, hdfs_server: HdfsServer) -> None:
+    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
+    shop.execute(*changes(150))
+    before = csv_files(hdfs_server)
+    shop.json("plan")
+    shop.json("extract")
+    lost = f"/lake/staging/{min(csv_files(hdfs_server) - before)}"
+    client = InsecureClient(hdfs_server.web, user=USER)
+    client.rename(lost, f"{lost}.away")
+    failed = [table["error"] for table in shop.json("materialise", code=DAMAGED)["tables"] if table["error"]]
+    assert [(error["error"], error["what"]) for error in failed] == [("StagedDataError", "")]
+    client.rename(f"{lost}.away", lost)
+    shop.json("run")
+
+
+def test_a_driver_on_the_cluster_dies(
+    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+) -> None:
+    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
+    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 200)))
+    with fault_when(lambda: bool(cluster.executors()), lambda: os.kill(cluster.drivers()[0], signal.SIGKILL)):
+        error = shop.json("run", code=AGAIN)
+    assert error["what"] == "the Spark job ended without a result"
+    assert re.match(r"read the log of the driver: yarn logs -applicationId application_\d+_\d+; ", error["hint"])
+    shop.json("run")
+    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+    assert results(hdfs_server) == []
+
+
+def test_an_interrupted_command_ends_its_driver_on_the_cluster(
+    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+) -> None:
+    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
+    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 300)))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "loader", "--config", str(shop.config), "run"], env=os.environ | shop.env
+    )
+    assert wait_until(lambda: bool(cluster.executors()), 120)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) != 0
+    assert wait_until(lambda: not cluster.containers(), 60)
+    shop.json("run")
+    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+
+
+def statuses(shop: Loaded, *command: str) -> list[str]:
+    return [table["status"] for table in shop.json(*command)["tables"]]
+
+
+def results(hdfs: HdfsServer) -> list[str]:
+    """Return the results of jobs that lie in the staging store."""
+    store = open_store(f"{hdfs.address}/lake/staging?webhdfs={hdfs.web}&user={USER}")
+    return [info.key for info in store.list(RESULTS)]

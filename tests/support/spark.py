@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from loader.jars.resolve import jars_folder
 from loader.materialise.spec import CatalogSettings
-from loader.spark.submit import SparkSettings, configuration, environment
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import configuration, environment
 from tests.integration.materialise.lake import Lake
 from tests.support.catalogs import CatalogServer, sqlite_settings
 

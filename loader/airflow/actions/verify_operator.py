@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loader.delta.spec import DeltaSpec
     from loader.pipeline import Job, Verified
     from loader.settings import SourceSettings
-    from loader.spark.submit import SparkSettings
+    from loader.spark.settings import SparkSettings
 
 
 class VerifyOperator(LoaderSparkOperator):

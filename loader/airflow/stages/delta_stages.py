@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from loader.pipeline import Job
     from loader.settings import SourceSettings
-    from loader.spark.submit import SparkSettings
+    from loader.spark.settings import SparkSettings
 
 _LOG = logging.getLogger(__name__)
 _HANDED_OVER = {"applied", "unchanged"}

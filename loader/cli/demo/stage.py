@@ -14,7 +14,8 @@ from pathlib import Path
 from loader.errors import LoaderError, UsageError
 from loader.jars.resolve import spark_jars
 from loader.resources import cache_folder, folder
-from loader.spark.submit import EXTENSIONS, SparkSettings, environment, log_settings
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import EXTENSIONS, environment, log_settings
 from loader.transport.server.address import ServerAddress
 
 _WRITTEN = "# Written by the demo"

@@ -21,6 +21,7 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import SourceSettings
+from loader.spark.job_files import RESULTS
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest
 from loader.staging.file_verification import find_faults
@@ -82,6 +83,7 @@ def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = F
         done.append(removal)
     if not dry_run:
         purging.note()
+        purging.remove_results()
     return done
 
 
@@ -122,6 +124,12 @@ class _Purging:
         for (generation, kind), start in self._kept.items():
             if start and self._hints.get(generation, kind) != start:
                 self._hints.put(generation, kind, start)
+
+    def remove_results(self) -> None:
+        """Remove results of jobs that nobody has read, because the command that waited for them was killed."""
+        for info in list(self._store.list(RESULTS)):
+            if self._now - info.modified >= _SETTLED:
+                self._store.delete(info.key)
 
     def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, StoredInterval]]:
         """Yield the valid intervals from the hint on and their stored objects, in order."""

@@ -25,7 +25,8 @@ from loader.initial_load.whole_table import load_whole_table
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.source.server_facts import query
-from loader.spark.submit import SparkSettings, command, environment, run
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import command, environment, run
 from loader.store.registry import open_store
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer

@@ -16,7 +16,8 @@ from loader.initial_load import job
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.load.staged_load import load_work
 from loader.spark.progress import Progress, parse_progress
-from loader.spark.submit import SparkSettings, command, environment, run
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import command, environment, run
 from loader.staging.documents import Manifest
 from loader.staging.file_verification import find_faults
 from loader.store.registry import open_store

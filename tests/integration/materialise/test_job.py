@@ -19,7 +19,8 @@ from loader.materialise.spec import CatalogSettings
 from loader.model.table import Column
 from loader.spark import submit
 from loader.spark.job import carried, carried_error
-from loader.spark.submit import SparkSettings, WarmSpec, configuration, run
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import WarmSpec, configuration, run
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 

@@ -12,7 +12,8 @@ from loader.errors import RetryableError
 from loader.materialise.jobs import materialise_job
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 from loader.model.table import Column
-from loader.spark.submit import SparkSettings, run
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import run
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table

@@ -24,7 +24,8 @@ from loader.materialise.merge import table_merge
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import Chain, published_key
 from loader.model.table import Column, TableSchema
-from loader.spark.submit import SparkSettings, command, environment
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import command, environment
 from loader.staging.documents import Barrier
 from loader.staging.published import Published
 from tests.integration.materialise.lake import Lake

@@ -15,7 +15,7 @@ from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.settings import IntervalLimits, Retention, SourceSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.transport.server.address import ServerAddress
 from tests.integration.initial_load.source_server import SourceServer

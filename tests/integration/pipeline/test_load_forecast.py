@@ -14,7 +14,7 @@ from loader.initial_load.sample import sample_rows_per_second
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.spec import InitialLoadSpec
 from loader.pipeline import TableForecast
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.spark.workers import Threads
 from tests.integration.pipeline.conftest import Source
 

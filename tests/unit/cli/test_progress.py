@@ -16,7 +16,7 @@ from loader.cli import jobs, progress
 from loader.cli.output import Lines, Output
 from loader.pipeline.job_kinds import KINDS
 from loader.spark.progress import Progress, TableCount, parse_progress
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 
 _LOADER = "INFO loader.initial_load.run:"
 _PROGRESS = "INFO loader.spark.progress:"

@@ -13,7 +13,7 @@ from loader.doctor.variables import checks_of, log_bin
 from loader.errors import RetryableError
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.staging.documents import Identity
 from loader.transport.server.address import ServerAddress
 

@@ -9,7 +9,8 @@ import pytest
 
 from loader.errors import DataError, LoaderError, RetryableError, StagedDataError, UsageError
 from loader.spark.job import failure, rebuild
-from loader.spark.submit import SparkSettings, command, configuration, environment
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import command, configuration, environment
 
 JOB = Path("/srv/loader/materialise/jobs/materialise_job.py")
 

@@ -9,7 +9,7 @@ from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
-from loader.spark.submit import SparkSettings
+from loader.spark.settings import SparkSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Mark, Plan, Skip
 from loader.staging.published import Published, PublishedTable

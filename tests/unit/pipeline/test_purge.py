@@ -17,6 +17,7 @@ from loader.pipeline import intervals, purge, verify_interval
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import Retention, SourceSettings
+from loader.spark.job_files import RESULTS
 from loader.staging.documents import Followed, IncompleteTable, Plan
 from loader.staging.file_verification import find_fault
 from loader.staging.published import Published
@@ -81,6 +82,18 @@ def test_only_files_that_every_table_has_go(site: Site, plans: list[Plan]) -> No
     )
     assert purge(site.settings, NOW) == []
     assert site.objects() == after
+
+
+def test_results_that_nobody_has_read_go_after_a_day(site: Site, plans: list[Plan]) -> None:
+    kept, left = f"{RESULTS}kept.json", f"{RESULTS}left.json"
+    for key in (kept, left):
+        site.chain.store.create(key, b"{}")
+    aged(site, 23, kept)
+    aged(site, 24, left)
+    purge(site.settings, None, dry_run=True)
+    assert [info.key for info in site.chain.store.list(RESULTS)] == [kept, left]
+    purge(site.settings, None)
+    assert [info.key for info in site.chain.store.list(RESULTS)] == [kept]
 
 
 def test_the_chain_goes_on_and_nothing_of_it_is_free_again(site: Site, plans: list[Plan]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from loader.errors import UsageError
 from loader.refusals import refusal
-from loader.spark.submit import SparkSettings, configuration, java_program
+from loader.spark.settings import SparkSettings
+from loader.spark.submit import configuration, java_program
 from loader.spark.trust_store import trust_store
 from tests.support.certificates import make_certificates
 

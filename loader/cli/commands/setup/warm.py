@@ -11,8 +11,9 @@ from loader.cli.lazy import lazily
 from loader.cli.session import Session
 
 if TYPE_CHECKING:
-    from loader.spark import submit
+    from loader.spark import settings, submit
 else:
+    settings = lazily("loader.spark.settings")
     submit = lazily("loader.spark.submit")
 
 
@@ -30,7 +31,7 @@ def warm(
     compile_kernels()
     session.output.line("the kernels are compiled")
     if jars:
-        submit.warm(submit.SparkSettings(jars=str(jars), master="local[2]"))
+        submit.warm(settings.SparkSettings(jars=str(jars), master="local[2]"))
         session.output.line("the classes are archived")
 
 
