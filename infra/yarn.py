@@ -24,7 +24,7 @@ from loader.jars.resolve import jars_folder, java
 _JARS = Path(__file__).parent / "hadoop"
 _RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
-_DRIVER = b"org.apache.spark.deploy.yarn.ApplicationMaster"
+_DRIVER = b"job.py"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables that the daemons, and so the containers, get from this process."""
 _EXECUTOR = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
@@ -66,8 +66,8 @@ class YarnCluster:
         return [pid for pid in self.containers() if _runs(pid, _EXECUTOR) and self._has_begun(pid)]
 
     def drivers(self) -> list[int]:
-        """Return the process ids of the drivers of Spark that run on the cluster."""
-        return [pid for pid in self.containers() if _runs(pid, _DRIVER)]
+        """Return the process ids of the Python programs of drivers that run on the cluster."""
+        return [pid for pid in self.containers() if _command(pid)[1:2] == [_DRIVER]]
 
     def stop(self) -> None:
         """Kill the daemons and everything in their containers."""
@@ -157,7 +157,11 @@ def yarn_cluster(folder: Path, hdfs: HdfsServer) -> Iterator[YarnCluster]:
 
 def _runs(pid: int, name: bytes) -> bool:
     """Return whether a process is a Java with that class, and not the shell that started it."""
+    program, *arguments = _command(pid) or [b""]
+    return program.endswith(b"/java") and name in arguments
+
+
+def _command(pid: int) -> list[bytes]:
     with suppress(OSError):  # it has ended
-        program, *arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        return program.endswith(b"/java") and name in arguments
-    return False
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return []

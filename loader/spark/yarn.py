@@ -70,7 +70,7 @@ def kill_application(application: str, spark_home: Path, variables: Mapping[str,
         done = subprocess.run(
             argv, env=dict(variables), capture_output=True, text=True, check=False, timeout=_KILL_SECONDS
         )
-        said = "" if done.returncode == 0 else done.stderr.strip()
+        said = "" if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)
     if said:

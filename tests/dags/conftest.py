@@ -290,6 +290,9 @@ class SparkSubmit:
     def wait(self) -> int:
         return self.exit_code
 
+    def poll(self) -> int:
+        return self.exit_code
+
 
 @pytest.fixture
 def spark_submit_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SparkSubmit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,27 @@ def test_a_driver_elsewhere_leaves_its_result_in_the_store(
     assert spark_submit_program.spec["source"] == "shop"
     assert not [option for option in argv if "appMasterEnv" in option]
     assert list(site.chain.store.list(RESULTS)) == []
+
+
+def test_a_stopped_task_ends_a_driver_elsewhere(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn", extra={"deploy-mode": "cluster"})
+    spark_submit_program.output = ["INFO Client: Application report for application_17_0003 (state: ACCEPTED)"]
+    operator = operator_of("materialise", site)
+    operator.execute(running.context)
+    started: list[list[str]] = []
+
+    def ended(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        started.append(argv)
+        return subprocess.CompletedProcess(argv, 0, stdout="", stderr="")
+
+    monkeypatch.setattr(subprocess, "run", ended)
+    operator.on_kill()
+    operator.on_kill()
+    assert [argv[1:] for argv in started] == [
+        ["org.apache.hadoop.yarn.client.cli.ApplicationCLI", "application", "-kill", "application_17_0003"]
+    ]
 
 
 @pytest.mark.parametrize(

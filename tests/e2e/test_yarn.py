@@ -210,7 +210,7 @@ def test_the_driver_runs_on_the_cluster(
     shop.json("run")
     assert set(statuses(shop, "materialise")) == {"already"}
     assert_equal_from_outside(shop, hdfs_server, tmp_path)
-    assert [log for log in cluster.folder.rglob("stderr") if b"loader.materialise" in log.read_bytes()]
+    assert [log for log in cluster.folder.rglob("stdout") if b"INFO loader.materialise" in log.read_bytes()]
     assert results(hdfs_server) == []
 
 
@@ -223,9 +223,10 @@ def test_the_error_of_a_driver_on_the_cluster_reaches_the_command(shop: Loaded, 
     lost = f"/lake/staging/{min(csv_files(hdfs_server) - before)}"
     client = InsecureClient(hdfs_server.web, user=USER)
     client.rename(lost, f"{lost}.away")
-    failed = [table["error"] for table in shop.json("materialise", code=DAMAGED)["tables"] if table["error"]]
-    assert [(error["error"], error["what"]) for error in failed] == [("StagedDataError", "")]
+    failed = [table for table in shop.json("materialise", code=DAMAGED)["tables"] if table["error"]]
+    assert [table["error"]["what"] for table in failed] == ["a staged file is missing"]
     client.rename(f"{lost}.away", lost)
+    shop.json("release", failed[0]["table"])
     shop.json("run")
 
 
