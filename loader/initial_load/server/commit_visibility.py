@@ -22,18 +22,21 @@ from loader.source.server_facts import query, read_identity
 _PAUSE_SECONDS = 0.02
 _LONGEST_SECONDS = 600
 _SETTLE_SECONDS = 30
+_XA_SECONDS = 10
 _LOG = logging.getLogger(__name__)
 
 
 def wait_until_visible(connection: Connection[Any], position: Position) -> None:
     """Return once new reads see every transaction up to `position`, which the log has reached.
 
-    MariaDB tells the position of a consistent snapshot. MySQL tells which GTIDs are owned: a transaction owns its GTID
-    from before it is in the log until it is visible. Unless `gtid_mode` is ON, some transactions may have no GTID.
-    MySQL counts those in progress (status `Ongoing_anonymous_transaction_count`): a commit from before it is in the log
-    until it is visible, and a transaction applied by a replica from its start (seen on MySQL 9.7 in all modes). When
-    the count is 0, all are visible. On a busy replica it may never be 0. There, commits that wait for a replica are
-    waited for. Any other commit is assumed to be visible half a minute after its write to the log.
+    MariaDB tells the position of a consistent snapshot. XA transactions are an exception: see `_ended_xa`.
+
+    MySQL tells which GTIDs are owned: a transaction owns its GTID from before it is in the log until it is visible.
+    Unless `gtid_mode` is ON, some transactions may have no GTID. MySQL counts those in progress (status
+    `Ongoing_anonymous_transaction_count`): a commit from before it is in the log until it is visible, and a transaction
+    applied by a replica from its start (seen on MySQL 9.7 in all modes). When the count is 0, all are visible. On a
+    busy replica it may never be 0. There, commits that wait for a replica are waited for. Any other commit is assumed
+    to be visible half a minute after its write to the log.
 
     Raises:
         RetryableError: not all transactions are visible after ten minutes.
@@ -54,12 +57,42 @@ def wait_until_visible(connection: Connection[Any], position: Position) -> None:
 def _question(connection: Connection[Any], position: Position) -> Callable[[], bool]:
     """Return the function that asks this server whether all transactions are visible."""
     if read_identity(connection).kind == "mariadb":
-        return lambda: _snapshot_position(connection) >= position
+        ended = _ended_xa(connection)
+        return lambda: _snapshot_position(connection) >= position and ended()
     owned = _owned(connection)
     if query(connection, "SELECT @@global.gtid_mode")[0][0] == "ON":
         return lambda: not owned & _owned(connection)
     settled = time.monotonic() + _SETTLE_SECONDS
     return lambda: not owned & _owned(connection) and _none_anonymous(connection, settled)
+
+
+def _ended_xa(connection: Connection[Any]) -> Callable[[], bool]:
+    """Return the function that asks MariaDB whether every XA transaction that is committed in the log is visible.
+
+    MariaDB writes XA COMMIT to the log and moves the position of snapshots, and only then commits in the engine (seen
+    on 10.11). Meanwhile XA RECOVER still shows the transaction, like one that is only prepared. So those that it shows
+    now are waited for. Nothing slow is between the two steps, not even semi-synchronous replication. So a transaction
+    that is still shown after ten seconds counts as only prepared.
+    """
+    shown, settled = _prepared_xa(connection), time.monotonic() + _XA_SECONDS
+
+    def ended() -> bool:
+        left = shown & _prepared_xa(connection)
+        if left and time.monotonic() >= settled:
+            _LOG.warning("%d XA transactions stay prepared; they count as not committed", len(left))
+            return True
+        return not left
+
+    return ended
+
+
+def _prepared_xa(connection: Connection[Any]) -> set[tuple[Any, ...]]:
+    return set(query(connection, "XA RECOVER"))
+
+
+def count_xa_commits(connection: Connection[Any]) -> int:
+    """Return how many XA COMMIT statements the server has begun since its start."""
+    return int(query(connection, "SHOW GLOBAL STATUS LIKE 'Com\\_xa\\_commit'")[0][1])
 
 
 def _none_anonymous(connection: Connection[Any], settled: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load.server.commit_visibility import wait_until_visible
+from loader.initial_load.server.commit_visibility import count_xa_commits, wait_until_visible
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.schemas import quote_name
@@ -24,28 +24,32 @@ def open_snapshot(connection: Connection[Any]) -> Position:
     """Begin a transaction that sees everything up to the returned position and nothing after it.
 
     The session must use REPEATABLE READ. MariaDB and Percona Server tell the position (status `binlog_snapshot_file`).
-    MySQL does not. There, snapshots are opened until the end of the log is the same before and after: everything before
-    that end is visible to the snapshot. A commit is in the log before it is visible, so the snapshot contains nothing
-    after that end.
+    It counts unless an XA COMMIT began meanwhile: MariaDB's position may include it before its rows are visible.
+
+    MySQL does not tell the position. There, snapshots are opened until the end of the log is the same before and after:
+    everything before that end is visible to the snapshot. A commit is in the log before it is visible, so the snapshot
+    contains nothing after that end.
 
     Raises:
-        RetryableError: the log grew during every attempt.
+        RetryableError: the log grew, or an XA COMMIT began, during every attempt.
     """
     began = time.monotonic()
     while time.monotonic() - began < _LONGEST_SECONDS:
+        commits = count_xa_commits(connection)
         before = log_end(connection)
         wait_until_visible(connection, before)
         query(connection, _OPEN)
         status = query(connection, "SHOW STATUS LIKE 'binlog_snapshot%'")
         told = {str(name).lower(): str(value) for name, value in status}
         if told.get("binlog_snapshot_file"):
-            return Position.at(told["binlog_snapshot_file"], int(told["binlog_snapshot_position"]))
-        if log_end(connection) == before:
+            if count_xa_commits(connection) == commits:
+                return Position.at(told["binlog_snapshot_file"], int(told["binlog_snapshot_position"]))
+        elif log_end(connection) == before:
             return before
         query(connection, "ROLLBACK")
     raise RetryableError(
         "no consistent snapshot with a known log position could be opened",
-        why=f"the log grew during each attempt for {_LONGEST_SECONDS} seconds",
+        why=f"the log grew, or XA transactions were committed, during each attempt for {_LONGEST_SECONDS} seconds",
         hint="run again when the server is less busy; an initial load needs no snapshot if the table has a primary key",
     )
 
