@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay_branch
-from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
+from loader.materialise.iceberg.table_metadata import EXACT_AT_SEQNO, Applied, TableMetadata
 from loader.staging.chain import PlanChain
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.inventory import list_interval
@@ -29,7 +29,8 @@ def find_expirable(
 
     A table that is behind may later take the rows that this table had before a rename. No view has them if this table
     was created and renamed in one interval. So main is also needed back to the newest commit at or before the position
-    of the table behind.
+    of the table behind. And it is needed back to an initial load up to whose end this table, or the table behind, is
+    not merged: the load may include later changes.
 
     Args:
         metadata: of the table.
@@ -41,6 +42,7 @@ def find_expirable(
     kept = metadata.referenced_snapshots | viewed
     main = [snapshot.id for snapshot in metadata.ancestry(metadata.head)]
     needed = viewed | {applied.snapshot} | (_commits_since(metadata, behind) if behind is not None else set())
+    needed |= _unfinished_loads(metadata, applied.seqno if behind is None else min(applied.seqno, behind))
     oldest = max(place for place, one in enumerate(main) if one in needed)
     kept.update(main[: oldest + 1])
     return [one for one, made in metadata.snapshots.items() if made < before and one not in kept]
@@ -51,6 +53,11 @@ def _commits_since(metadata: TableMetadata, seqno: int) -> set[int]:
     positions = list(metadata.applied_positions())
     later = [place for place, one in enumerate(positions) if one.seqno > seqno]
     return {one.snapshot for one in positions[: max(later, default=-1) + 2]}
+
+
+def _unfinished_loads(metadata: TableMetadata, seqno: int) -> set[int]:
+    """Return the initial loads in main that may include changes after a seqno."""
+    return {one.id for one in metadata.ancestry(metadata.head) if int(one.summary.get(EXACT_AT_SEQNO, 0)) > seqno}
 
 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
 
 from loader.materialise.iceberg.branch import PREFIX, replay_branch_name
-from loader.materialise.iceberg.table_metadata import Applied, Snapshot
+from loader.materialise.iceberg.table_metadata import EXACT_AT_SEQNO, Applied, Snapshot
 from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
 
 LONG_AGO, NOW = 1, 100
@@ -76,3 +76,19 @@ def test_main_is_kept_back_to_the_position_of_a_table_behind(behind: int | None,
     assert find_expirable(table, applied, set(), NOW, behind) == expirable
     assert find_expirable(table, applied, {2}, NOW, behind) == [one for one in expirable if one < 2]
     assert find_expirable(table, applied, set(), LONG_AGO, behind) == []
+
+
+@pytest.mark.parametrize(
+    ("exact_at", "behind", "expirable"),
+    [(501, None, [1]), (500, None, [1, 2, 3, 4]), (500, 499, [1]), (499, 499, [1, 2, 3])],
+)
+def test_a_load_is_kept_until_the_tables_are_merged_up_to_its_end(
+    exact_at: int, behind: int | None, expirable: list[int]
+) -> None:
+    class Loaded(Merged):
+        def ancestry(self, snapshot: int) -> Iterator[Snapshot]:
+            for one in super().ancestry(snapshot):
+                yield replace(one, summary={EXACT_AT_SEQNO: str(exact_at)}) if one.id == 2 else one
+
+    table = cast("Any", Loaded())
+    assert find_expirable(table, next(table.applied_positions()), set(), NOW, behind) == expirable
