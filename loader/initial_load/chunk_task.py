@@ -10,7 +10,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.initial_load.chunks import chunk_query
+from loader.initial_load.chunks import check_offsets, chunk_query
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads
@@ -64,6 +64,7 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
     with PartWriter(store, plan.folder, attempt, part) as writer:
         reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hex_fallback=hex_fallback)
         with definition_locked(connection, plan) if plan.key else nullcontext():
+            check_offsets(connection, plan, number)
             rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
     _LOG.debug("table %s: chunk %d has %d rows", plan.name, number, rows)

@@ -8,12 +8,13 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import DataError, StagedDataError
+from loader.errors import DataError, StagedDataError, UnsupportedError
 from loader.initial_load.documents import Bound, LoadPlan
 from loader.initial_load.keys import bound_expression, range_condition
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.source.schemas import quote_name
+from loader.source.server_facts import query
 from loader.source.table_sizes import TableSize
 
 _LOG = logging.getLogger(__name__)
@@ -94,9 +95,30 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
             hint=f"check who else can write to the store, then: {plan.name.load_again}",
             table=plan.name,
         )
-    return sql("initial_load/chunk").format(
-        columns=", ".join(plan.select),
-        table=f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
-        index=f" FORCE INDEX ({quote_name(plan.index)})" if plan.key else "",
-        range=range_condition(plan, *plan.chunk(number)),
-    )
+    return sql("initial_load/chunk").format(columns=", ".join(plan.select), **_place(plan, number))
+
+
+def _place(plan: LoadPlan, number: int) -> dict[str, str]:
+    return {
+        "table": f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
+        "index": f" FORCE INDEX ({quote_name(plan.index)})" if plan.key else "",
+        "range": range_condition(plan, *plan.chunk(number)),
+    }
+
+
+def check_offsets(connection: Connection[Any], plan: LoadPlan, number: int) -> None:
+    """Check that no row of a chunk has a text with a time zone offset that a virtual column may convert.
+
+    Raises:
+        UnsupportedError: a row may have one. The log then has another value of the virtual column than a load.
+    """
+    names = [f"CAST({quote_name(name)} AS CHAR)" for name in plan.offset_texts]
+    texts = " OR ".join(f"{name} LIKE '%{sign}__:__%'" for name in names for sign in "+-")
+    if names and query(connection, sql("initial_load/offset_text").format(texts=texts, **_place(plan, number))):
+        raise UnsupportedError(
+            "virtual columns may convert texts with a time zone offset to the time zone of the session",
+            why=f"rows have such texts in {', '.join(plan.offset_texts)}; the log has the values of the sessions that"
+            " wrote the rows, and a load reads those of its own, in UTC",
+            hint=f"make the virtual columns STORED, or {plan.name.exclusion}",
+            table=plan.name,
+        )

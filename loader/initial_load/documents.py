@@ -50,6 +50,7 @@ class LoadPlan(Document):
         undecodable: see Shaping.
         locked_at: of a table without a key, the end of the log once nobody could rename the table any more. Before it,
             another table may have had the name. Empty in plans of versions that did not store it.
+        offset_texts: see find_offset_texts of loader.source.virtual_columns.
     """
 
     source: str
@@ -68,6 +69,7 @@ class LoadPlan(Document):
     undecodable: Literal["error", "hex"] = "error"
     unlogged: tuple[str, ...] | None = None
     locked_at: str = ""
+    offset_texts: tuple[str, ...] = ()
 
     @cached_property
     def definition(self) -> TableSchema:

@@ -27,6 +27,7 @@ from loader.source.loadable import check_loadable
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
 from loader.source.table_sizes import read_size
+from loader.source.virtual_columns import find_offset_texts
 from loader.transport.server.connection import connected
 
 _LOG = logging.getLogger(__name__)
@@ -125,6 +126,7 @@ def plan_single_chunk(
         digest=digest,
         undecodable=spec.undecodable,
         unlogged=read_unlogged(connection, schema.name),
+        offset_texts=find_offset_texts(connection, schema),
     )
 
 
