@@ -13,7 +13,8 @@ from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.document import Document
 from loader.staging.documents import Manifest
-from loader.staging.layout import load_folder
+from loader.staging.layout import load_folder, loaded_key
+from loader.staging.notes.finished_work import Loaded
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
@@ -106,6 +107,10 @@ class Loads:
     def manifest(self, plan: LoadPlan) -> Manifest | None:
         """Return the manifest, or None while the load is unfinished."""
         return Manifest.find(self._store, manifest_key(plan))
+
+    def is_in_warehouse(self, plan: LoadPlan) -> bool:
+        """Return whether the load is noted to be in a warehouse."""
+        return Loaded.find(self._store, loaded_key(manifest_key(plan))) is not None
 
     def publish(self, plan: LoadPlan, manifest: Manifest) -> Manifest:
         """Publish the manifest of the load, or return the manifest that another attempt published first."""

@@ -182,6 +182,7 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
     existing = loads.newest(table, not_before) or (None if not_before else loads.newest_followed(table))
     if existing and loads.manifest(existing):
+        _check_log_has_grown(loads, spec, existing)
         return existing
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
@@ -190,6 +191,25 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
         if existing and usable and can_resume(connection, existing):
             return existing  # in one piece only if everything is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
+
+
+def _check_log_has_grown(loads: Loads, spec: InitialLoadSpec, plan: LoadPlan) -> None:
+    """Check that a table which is to be read again is not in the warehouse as of the end of the log.
+
+    There is one load per position. Its rows may be older than those of the table: a session can write nothing to the
+    log. And another tool may have changed the table in the warehouse.
+
+    Raises:
+        RetryableError: it is.
+    """
+    if plan.position == spec.not_before and loads.is_in_warehouse(plan):
+        raise RetryableError(
+            "the table cannot be read again, because the log has not grown since it was loaded",
+            why="there is one load per position of the log",
+            hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
+            table=plan.name,
+            position=plan.position,
+        )
 
 
 def _read_whole(workers: Workers, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
