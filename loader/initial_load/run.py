@@ -19,6 +19,7 @@ from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, manifest_key, plan_key
 from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.replica import wait_for_reader
 from loader.initial_load.server.server_outages import ServerOutages
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
@@ -233,6 +234,8 @@ def _read(
     if not numbers:
         return []
     server = spec.read_from if spec.read_from and plan.gtids else spec.server
+    if server is not spec.server:
+        wait_for_reader(server, plan)
     root, key, limits = spec.staging_root, plan_key(plan), spec.limits
     attempt = uuid.uuid4().hex[:12]
     files = [chunk.file for chunk in staged if chunk.file]

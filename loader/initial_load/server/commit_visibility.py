@@ -54,6 +54,14 @@ def wait_until_visible(connection: Connection[Any], position: Position) -> None:
         time.sleep(_PAUSE_SECONDS)
 
 
+def wait_for_xa(connection: Connection[Any]) -> None:
+    """Return once new reads see every XA transaction that MariaDB has begun to commit: see `_ended_xa`."""
+    if read_identity(connection).kind == "mariadb":
+        ended = _ended_xa(connection)
+        while not ended():
+            time.sleep(_PAUSE_SECONDS)
+
+
 def _question(connection: Connection[Any], position: Position) -> Callable[[], bool]:
     """Return the function that asks this server whether all transactions are visible."""
     if read_identity(connection).kind == "mariadb":

@@ -15,9 +15,12 @@ from pymysql.connections import Connection
 from loader.errors import RetryableError, UsageError
 from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadPlan
+from loader.initial_load.server.commit_visibility import wait_for_xa
 from loader.model.identity import Identity
 from loader.source.continuity import check_identity, executed_gtids
 from loader.source.server_facts import query, read_channels, read_identity
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 
 _WAIT_SECONDS = 10
 _LONGEST_SECONDS = 600
@@ -54,6 +57,20 @@ def check_reader(connection: Connection[Any], plan: LoadPlan) -> None:
         return
     check_complete(connection, plan.identity)
     _wait_for_gtids(connection, plan)
+
+
+def wait_for_reader(server: ServerAddress, plan: LoadPlan) -> None:
+    """Return once a replica shows all up to a load's position.
+
+    A replica of MariaDB that applies transactions in parallel reaches the GTID of an XA COMMIT before others see the
+    rows (seen on 10.11).
+
+    Raises:
+        LoaderError: see check_reader.
+    """
+    with connected(server) as connection:
+        check_reader(connection, plan)
+        wait_for_xa(connection)
 
 
 def check_same_definition(source: Connection[Any], replica: Connection[Any], plan: LoadPlan) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from infra.servers import Options
+from infra.servers import Kind, Options
 from infra.servers.process import wait_until
 from loader.doctor.replica import is_readable
 from loader.errors import UsageError
 from loader.initial_load.run import stage_tables
 from loader.initial_load.spec import TableLoad
+from loader.source.server_facts import query
 from loader.spark.workers import Threads
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of, staged_keys
@@ -29,7 +31,10 @@ ONLY_ON_REPLICA = 99
 @pytest.fixture(params=["mysql", "mariadb"])
 def servers(request: pytest.FixtureRequest, fresh_server: StartServer) -> Iterator[tuple[SourceServer, SourceServer]]:
     """A source and its replica, with a table `t` that has one row more on the replica, and `bag` without a key."""
-    kind = request.param
+    yield primary_and_replica(fresh_server, request.param)
+
+
+def primary_and_replica(fresh_server: StartServer, kind: Kind) -> tuple[SourceServer, SourceServer]:
     primary = SourceServer(fresh_server(kind))
     replica = SourceServer(fresh_server(kind, options_of_replica(kind)))
     replica.drop()
@@ -40,7 +45,7 @@ def servers(request: pytest.FixtureRequest, fresh_server: StartServer) -> Iterat
     caught_up(primary.server, replica.server)
     replica.run("SET SESSION sql_log_bin = 0", f"INSERT INTO t VALUES ({ONLY_ON_REPLICA})")
     replica.run("SET SESSION sql_log_bin = 0", f"INSERT INTO bag VALUES ({ONLY_ON_REPLICA})")
-    yield primary, replica
+    return primary, replica
 
 
 def read_files(root: Path, table: str) -> list[Path]:
@@ -87,6 +92,23 @@ def test_a_load_waits_for_the_replica_and_reads_it(
     assert (found["t"].position, found["t"].exact_at) == (str(before), str(primary.log_end()))
     again = stage(primary, replica, tmp_path)
     assert {table.status for table in again.values()} == {"already"}
+
+
+def test_a_load_waits_for_transactions_that_a_replica_may_be_committing(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """MariaDB that applies in parallel reaches their GTIDs before it shows their rows; XA RECOVER shows them."""
+    primary, replica = primary_and_replica(fresh_server, "mariadb")
+    with replica.connected() as applier, ThreadPoolExecutor(1) as pool:
+        insert = f"INSERT INTO `{replica.schema}`.t VALUES (5)"
+        for statement in ("SET SESSION sql_log_bin = 0", "XA START 'x'", insert, "XA END 'x'", "XA PREPARE 'x'"):
+            query(applier, statement)
+        loading = pool.submit(stage, primary, replica, tmp_path)
+        time.sleep(2)
+        assert not loading.done()
+        query(applier, "XA COMMIT 'x'")
+        assert loading.result(60)["t"].error is None
+    assert 5 in staged_keys(tmp_path, "t")
 
 
 def test_a_load_waits_for_a_replica_that_is_down(
