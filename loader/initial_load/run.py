@@ -87,7 +87,7 @@ def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
     for table in _tables(spec):
         plan = loads.newest(table, 0) or loads.newest_followed(table)
         manifest = loads.manifest(plan) if plan else None
-        if plan is None or manifest is None:
+        if plan is None or manifest is None or _repeats_changes(loads, spec, plan, manifest):
             return None
         found.append(_result(plan, manifest, "already"))
     return InitialLoadResult(only=spec.only, tables=tuple(found))
@@ -182,7 +182,8 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
     """
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
     existing = loads.newest(table, not_before) or (None if not_before else loads.newest_followed(table))
-    if existing and loads.manifest(existing):
+    finished = loads.manifest(existing) if existing else None
+    if existing and finished and not _repeats_changes(loads, spec, existing, finished):
         _check_log_has_grown(loads, spec, existing)
         return existing
     with connected(spec.server) as connection:
@@ -192,6 +193,15 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
         if existing and usable and can_resume(connection, existing):
             return existing  # in one piece only if everything is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
+
+
+def _repeats_changes(loads: Loads, spec: InitialLoadSpec, plan: LoadPlan, manifest: Manifest) -> bool:
+    """Return whether a finished load would give a history changes that the log after it has as well.
+
+    It read the table in chunks, because the table was no history yet.
+    """
+    inexact = bool(plan.key) and manifest.exact_at_seqno > manifest.start_seqno
+    return inexact and spec.is_history(plan.name) and not loads.is_in_warehouse(plan)
 
 
 def _check_log_has_grown(loads: Loads, spec: InitialLoadSpec, plan: LoadPlan) -> None:
