@@ -53,6 +53,8 @@ class LoadPlan(Document):
         offset_texts: see find_offset_texts of loader.source.virtual_columns.
     """
 
+    LATER = ("offset_texts",)
+
     source: str
     generation: str
     identity: Identity

@@ -313,6 +313,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
         exact_at=str(end),
         exact_at_seqno=end.seqno(plan.shift),
         unlogged=plan.unlogged,
+        chunked=bool(plan.key),
         loader_version=__version__,
     )
 

@@ -361,10 +361,11 @@ class Manifest(Document):
         given: keys of the definitions that an operator gave for the interval.
         left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
         adopted: of an initial load without files: another tool loaded the table.
+        chunked: of an initial load: it was read in chunks, so it may include changes up to `exact_at`.
         skips: keys of the records of what operators skipped in the interval; see loader.staging.notes.skips.
     """
 
-    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "skips")
+    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "chunked", "skips")
 
     source: str
     generation: str
@@ -389,6 +390,7 @@ class Manifest(Document):
     given: tuple[str, ...] = ()
     left_out: tuple[IncompleteTable, ...] = ()
     adopted: bool = False
+    chunked: bool = False
     skips: tuple[str, ...] = ()
     loader_version: str
 

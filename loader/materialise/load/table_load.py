@@ -105,6 +105,7 @@ def _attempt(
         and (manifest.adopted or _has_load(warehouse, store, load, metadata))
     ):
         return idle_result(work.name, applied, "already", applied.seqno)
+    _check_fits_history(manifest, work)
     if applied is not None and applied.seqno > work.target:
         _note_overtaken(store, load, work)
     outdated.add()
@@ -145,6 +146,22 @@ def _has_load(warehouse: Warehouse, store: Store, load: StagedLoad, metadata: Ta
     if any(seqno >= load.work.target for seqno in loads):
         return True
     return is_noted(store, load.key, warehouse.catalog)
+
+
+def _check_fits_history(manifest: Manifest, work: Work) -> None:
+    """Check that a history does not get changes from a load that the log after it has as well.
+
+    Raises:
+        DataError: the table was read in chunks, before it became a history.
+    """
+    if work.rule.mode == "history" and manifest.chunked and manifest.exact_at_seqno > manifest.start_seqno:
+        raise DataError(
+            "the initial load was read in chunks, and the table is a history",
+            why=f"the load may include changes up to {manifest.exact_at}, which the history would get twice",
+            hint=work.name.load_again,
+            table=work.name,
+            position=manifest.start,
+        )
 
 
 def _note_overtaken(store: Store, load: StagedLoad, work: Work) -> None:
