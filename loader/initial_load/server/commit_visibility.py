@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymysql.connections import Connection
 
@@ -80,18 +80,50 @@ def _ended_xa(connection: Connection[Any]) -> Callable[[], bool]:
     MariaDB writes XA COMMIT to the log and moves the position of snapshots, and only then commits in the engine (seen
     on 10.11). Meanwhile XA RECOVER still shows the transaction, like one that is only prepared. So those that it shows
     now are waited for. Nothing slow is between the two steps, not even semi-synchronous replication. So a transaction
-    that is still shown after ten seconds counts as only prepared.
+    that is still shown after ten seconds counts as only prepared, until the server begins another XA COMMIT. So loads
+    of many tables wait once for it.
     """
-    shown, settled = _prepared_xa(connection), time.monotonic() + _XA_SECONDS
+    server = (str(connection.host), int(connection.port))
+    commits, began = count_xa_commits(connection), time.monotonic()
+    shown = _prepared_xa(connection) - _only_prepared(connection, server)
 
     def ended() -> bool:
         left = shown & _prepared_xa(connection)
-        if left and time.monotonic() >= settled:
+        if left and time.monotonic() >= began + _XA_SECONDS:
             _LOG.warning("%d XA transactions stay prepared; they count as not committed", len(left))
+            _LINGERING[server] = _Lingering(frozenset(left), commits, began)
             return True
         return not left
 
     return ended
+
+
+class _Lingering(NamedTuple):
+    """XA transactions that were only prepared.
+
+    Attributes:
+        transactions: as XA RECOVER shows them.
+        commits: how many XA COMMIT statements the server had begun before.
+        since: when that was, by the monotonic clock.
+    """
+
+    transactions: frozenset[tuple[Any, ...]]
+    commits: int
+    since: float
+
+
+_LINGERING: dict[tuple[str, int], _Lingering] = {}
+"""What this process has found, by host and port."""
+
+
+def _only_prepared(connection: Connection[Any], server: tuple[str, int]) -> frozenset[tuple[Any, ...]]:
+    """Return the transactions that are certainly only prepared: since they were found, no XA COMMIT has begun."""
+    found = _LINGERING.get(server)
+    if found is None or found.commits != count_xa_commits(connection):
+        return frozenset()
+    ((_, uptime),) = query(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+    was_restarted = int(uptime) < time.monotonic() - found.since  # its counts then began again
+    return frozenset() if was_restarted else found.transactions
 
 
 def _prepared_xa(connection: Connection[Any]) -> set[tuple[Any, ...]]:

@@ -66,9 +66,31 @@ def test_a_transaction_that_stays_prepared_is_no_commit(
 ) -> None:
     mariadb.run("CREATE TABLE t (id INT)")
     monkeypatch.setattr(commit_visibility, "_XA_SECONDS", 0.3)
+    monkeypatch.setattr(commit_visibility, "_LINGERING", {})
     with prepared(mariadb, 1), mariadb.connected() as connection, caplog.at_level("WARNING"):
         wait_until_visible(connection, mariadb.log_end())
     assert "1 XA transactions stay prepared" in caplog.text
+
+
+def test_loads_of_many_tables_wait_once_for_a_transaction_that_stays_prepared(
+    mariadb: SourceServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mariadb.run("CREATE TABLE t (id INT)")
+    monkeypatch.setattr(commit_visibility, "_XA_SECONDS", 0.3)
+    monkeypatch.setattr(commit_visibility, "_LINGERING", {})
+
+    def waits(connection: Connection[Any]) -> int:
+        caplog.clear()
+        wait_until_visible(connection, mariadb.log_end())
+        return len(caplog.records)
+
+    with prepared(mariadb, 1), mariadb.connected() as connection, caplog.at_level("WARNING"):
+        assert [waits(connection) for _ in range(3)] == [1, 0, 0]
+        with mariadb.connected() as other:
+            query(other, f"USE `{mariadb.schema}`")
+            insert(other, "y", "INSERT INTO t VALUES (2)")
+            query(other, "XA COMMIT 'y'")
+        assert [waits(connection) for _ in range(2)] == [1, 0]
 
 
 def test_a_snapshot_during_which_a_transaction_is_committed_is_opened_again(
