@@ -127,8 +127,7 @@ class Branch:
     def has_rows(self) -> bool:
         """Return whether the branch may have rows. An empty branch needs no deletions."""
         metadata = self._load()
-        head = next(metadata.ancestry(metadata.branches.get(self.name)), None)
-        return head is None or head.summary.get("total-records") != "0"
+        return metadata.has_data_files(metadata.branches.get(self.name))
 
     def commits(self) -> list[Snapshot]:
         """Return this attempt's commits, newest first.

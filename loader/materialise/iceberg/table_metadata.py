@@ -147,12 +147,23 @@ class TableMetadata:
 
     def renamed_since(self, snapshot: int) -> dict[str, str]:
         """Return the columns that have another name than in a kept snapshot, by their name in it."""
+        names = {field["id"]: field["name"] for field in self.schema["fields"]}
+        then = self._fields_of(snapshot)
+        return {one["name"]: names[one["id"]] for one in then if names.get(one["id"], one["name"]) != one["name"]}
+
+    def dropped_since(self, snapshot: int) -> set[str]:
+        """Return the names of the columns of a kept snapshot that the table no longer has."""
+        ids = {field["id"] for field in self.schema["fields"]}
+        return {one["name"] for one in self._fields_of(snapshot) if one["id"] not in ids}
+
+    def _fields_of(self, snapshot: int) -> list[dict[str, Any]]:
+        """Return the columns of a kept snapshot as JSON. They are the table's columns if it does not record them."""
         then = self._table.snapshot(snapshot).schemaId()
         if then is None or then == self._table.schema().schemaId():
-            return {}
-        names = {field["id"]: field["name"] for field in self.schema["fields"]}
-        fields = self._as_json(self._table.schemas()[then])["fields"]
-        return {one["name"]: names[one["id"]] for one in fields if names.get(one["id"], one["name"]) != one["name"]}
+            found: list[dict[str, Any]] = self.schema["fields"]
+        else:
+            found = self._as_json(self._table.schemas()[then])["fields"]
+        return found
 
     @property
     def format_version(self) -> int:
@@ -286,6 +297,18 @@ class TableMetadata:
             name: int(value) for name, value in self._fetched(head.summary()).items() if name.startswith("total-")
         }
         return totals | {"manifests": head.allManifests(self._table.io()).size()}
+
+    def has_data_files(self, snapshot: int | None) -> bool:
+        """Return whether a snapshot may have data files.
+
+        Its manifests tell it, not the totals of its summary: PyIceberg before 0.9.1 counts only the files that an
+        overwrite adds.
+        """
+        found = self._table.snapshot(snapshot) if snapshot is not None else None
+        if found is None:
+            return False
+        manifests = _elements(found.dataManifests(self._table.io()))
+        return any(one.hasAddedFiles() or one.hasExistingFiles() for one in manifests)
 
     def count_compactable(self, gateway: JVMView, options: Mapping[str, str]) -> int:
         """Return how many data files of main `rewrite_data_files` would rewrite with these options."""

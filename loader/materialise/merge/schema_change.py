@@ -13,7 +13,7 @@ from itertools import count
 
 from py4j.java_gateway import JavaObject
 
-from loader.errors import UnsupportedError
+from loader.errors import DataError, UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.publication import FinishTransaction, swap_metadata
 from loader.materialise.iceberg.table_metadata import TableMetadata, iceberg_types
@@ -32,7 +32,7 @@ def prepare_columns(
 ) -> FinishTransaction | None:
     """Prepare a table for writes in these layouts. Return what the publishing transaction must change afterwards.
 
-    Return None if the columns do not change, and no other merge left an alias behind.
+    Return None if the columns do not change, no other merge left an alias behind, and no other tool dropped a column.
 
     Args:
         warehouse: the catalog.
@@ -46,8 +46,10 @@ def prepare_columns(
         BranchLostError: another commit moved main. Nothing was changed.
     """
     unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
-    left = any(field["name"].startswith(ALIAS_PREFIX) for field in metadata.schema["fields"])
-    if not layouts or (unchanged and not left):
+    present = {field["name"] for field in metadata.schema["fields"]}
+    left = any(name.startswith(ALIAS_PREFIX) for name in present)
+    complete = all(column.name in present for layout in layouts for column in layout.columns)
+    if not layouts or (unchanged and complete and not left):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     required = _required_types(layouts, table)
@@ -61,6 +63,35 @@ def prepare_columns(
         swap_metadata(warehouse, table, metadata.head, prepare)
     failpoint("columns.after")
     return partial(_finish_columns, warehouse, table, before, layouts[-1])
+
+
+def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequence[Layout]) -> None:
+    """Check that the table still has the columns whose values a merge keeps. A merge would add them again, empty.
+
+    A column that the merge drops may be missing: the table may have been rolled back to a snapshot from before that.
+
+    Args:
+        metadata: of the table.
+        before: the layout of the table at its applied position.
+        layouts: see `prepare_columns`.
+
+    Raises:
+        DataError: another tool dropped a column.
+    """
+    present = {field["name"] for field in metadata.schema["fields"]}
+    if metadata.applied:
+        present -= metadata.dropped_since(metadata.applied.snapshot)
+    kept = {column.name for column in before.columns}
+    if layouts:
+        kept &= {column.name for column in layouts[-1].columns}
+    table = before.schema.name
+    if lost := sorted(kept - present):
+        raise DataError(
+            "columns of the warehouse's table were dropped by another tool",
+            why=f"{', '.join(lost)}: the rows of the table lost these values, and the log does not have them",
+            hint=table.load_again,
+            table=table,
+        )
 
 
 def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:

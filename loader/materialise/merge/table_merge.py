@@ -24,7 +24,7 @@ from loader.materialise.iceberg.table_metadata import APPLIED, Applied, Snapshot
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, recorded_unlogged
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.merge_stages import run_stages
-from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.merge.schema_change import check_kept_columns, prepare_columns
 from loader.materialise.merge.table_results import idle_result, no_progress_error
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
@@ -122,6 +122,8 @@ def _merge(
     before = warehouse.layout(metadata, merge.name)
     warehouse.check_column_names(metadata, before)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
+    if not merge.replaces_rows:
+        check_kept_columns(metadata, before, layouts)
     finish = prepare_columns(warehouse, merge.name, metadata, before, layouts)
     complete = partial(_complete, warehouse, chain, metadata)
     with Branch(warehouse, merge.name, metadata.head) as branch:

@@ -180,6 +180,11 @@ class Merge:
         return all(column_name(column, self.rule) == alias for column, alias in self.aliases.items())
 
     @property
+    def replaces_rows(self) -> bool:
+        """Whether no row stays that the table had before the merge."""
+        return self.rule.mode == "mirror" and any(isinstance(one, EmptyTable | CopyRows) for one in self.stages)
+
+    @property
     def works(self) -> tuple[Work, ...]:
         """The stages that read records."""
         return tuple(stage for stage in self.stages if isinstance(stage, Work))
