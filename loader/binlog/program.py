@@ -95,7 +95,7 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
     """
     check_ranges(schema)
     texts: list[bytes] = []
-    first = codepage_offsets(schema.columns)
+    first = codepage_offsets(schema.columns, schema.key)
     rows = [
         _fields(schema, column, prefix, texts, first, hex_fallback)
         for column, prefix in zip(schema.columns, prefixes, strict=True)
@@ -112,36 +112,63 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
     )
 
 
-def codepage_offsets(columns: tuple[Column, ...]) -> dict[str, int]:
-    """Return the offset of each character set's code page in `codepage_array` of the columns' character sets."""
+def codepage_offsets(columns: tuple[Column, ...], key: tuple[str, ...] = ()) -> dict[str, int]:
+    """Return the offset of each code page of the columns in their `codepage_array`, by its name.
+
+    `key`: names of the columns of the key.
+    """
     names = sorted(
-        {column.charset for column in columns if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}}
+        {
+            codepages.page_name(column.charset, in_key=column.name in key)
+            for column in columns
+            if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}
+        }
     )
     ends = np.cumsum([0, *(len(codepages.codepage_of(name)) for name in names)]).tolist()
     return dict(zip(names, ends, strict=False))
 
 
 @cache
-def codepage_array(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
-    """Return the code pages of these character sets in one array. Programs with the same character sets share it."""
-    tables = [codepages.codepage_of(name) for name in charsets]
+def codepage_array(names: tuple[str, ...]) -> NDArray[np.uint16]:
+    """Return the code pages with these names in one array. Programs with the same code pages share it."""
+    tables = [codepages.codepage_of(name) for name in names]
     return np.concatenate(tables) if tables else np.zeros(1, np.uint16)
 
 
-def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, int] | None:
-    """Return operation, two arguments, and the most bytes of text per byte; None for an unsupported character set."""
+def text_operation(charset: str, first: dict[str, int], *, in_key: bool = False) -> tuple[int, int, int, int] | None:
+    """Return operation, two arguments, and the most bytes of text per byte; None for an unsupported character set.
+
+    Args:
+        charset: of the column.
+        first: see `codepage_offsets`.
+        in_key: the column is in the key.
+    """
     if charset in _UTF8_CHARSETS:
         return UTF8, 0, 0, 2
     if charset == "latin1":
         return LATIN1, 0, 0, 3
     if charset in codepages.UNICODE:
         return UNICODE, list(codepages.UNICODE).index(charset), 0, 2
-    if charset not in first:
+    offset = first.get(codepages.page_name(charset, in_key=in_key))
+    if offset is None:
         return None
     if charset in codepages.SINGLE:
-        return SINGLE, first[charset], 0, 3
+        return SINGLE, offset, 0, 3
     longest = SHIFTED_THREE if charset in codepages.SHIFTED else FOUR if charset in codepages.FOUR else TWO
-    return MULTIBYTE, first[charset], longest, 3
+    return MULTIBYTE, offset, longest, 3
+
+
+def why_not_text(column: Column, key: tuple[str, ...]) -> str:
+    """Return why bytes may be no text of a column although the server has a character for them; empty if none may be.
+
+    `key`: names of the columns of the key.
+    """
+    if column.name not in key or column.charset not in codepages.AMBIGUOUS:
+        return ""
+    return (
+        f"{column.charset} has several byte sequences for some characters; only one of them is read in a key, because"
+        " the others are other keys on the server, but the same text"
+    )
 
 
 def _fields(
@@ -204,7 +231,8 @@ def _variable_fields(
         return [_ADDRESSES[encoding], prefix, ADDRESS_BYTES[column.type], 0, 0, 4]
     if encoding is Encoding.VECTOR:
         return [VECTOR, prefix, 0, 0, 0, VECTOR_ROOM]
-    operation = text_operation(column.charset, first) if encoding is Encoding.TEXT else None
+    in_key = column.name in schema.key
+    operation = text_operation(column.charset, first, in_key=in_key) if encoding is Encoding.TEXT else None
     if operation:
         op, x, y, most = operation
         return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]

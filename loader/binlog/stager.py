@@ -13,7 +13,7 @@ from loader.binlog import rows as k
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
 from loader.binlog.partial_updates import expand_partial_updates, is_partial
-from loader.binlog.program import Program
+from loader.binlog.program import Program, why_not_text
 from loader.binlog.table_registry import TableRegistry, UnstagedRow
 from loader.binlog.values.binary_json import STACK
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, DataError, UnsupportedError
@@ -262,6 +262,7 @@ class Stager:
             column = program.schema.columns[int(state[k.COLUMN])]
             return DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
+                why=why_not_text(column, program.schema.key),
                 hint="look at the row with mysqlbinlog -vv, and fix it at the source"
                 + (HEX_HINT if column.charset else ""),
                 **place,

@@ -68,16 +68,17 @@ class Loads:
         """Create the plan if it is absent, and return the stored plan: another process may have created it.
 
         Raises:
-            RetryableError: the stored plan is for another definition of the table.
+            RetryableError: the stored plan is for another definition of the table, or another `undecodable`.
         """
         failpoint("plan.before")
         self._store.create(plan_key(plan), plan.canonical())
         failpoint("plan.after")
         found = self.plan(plan_key(plan))
-        if found.digest != plan.digest:
+        if (found.digest, found.undecodable) != (plan.digest, plan.undecodable):
             raise RetryableError(
                 "an unfinished load at this position was planned for another definition of the table",
-                why="an older version of the loader planned it, or the table was altered with sql_log_bin=0",
+                why="an older version of the loader planned it, the table was altered with sql_log_bin=0, or the"
+                " configuration had another undecodable",
                 hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
                 table=plan.name,
                 position=plan.position,

@@ -190,7 +190,8 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
         check_identity(connection, spec.identity)
         key = None if spec.is_history(table) else read_key(connection, table)
         usable = existing and (key if existing.key else loads.chunks(existing))
-        if existing and usable and can_resume(connection, existing):
+        same = existing and existing.undecodable == spec.undecodable
+        if existing and usable and same and can_resume(connection, existing):
             return existing  # in one piece only if everything is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 

@@ -27,14 +27,20 @@ SINGLE = (
 WITH_PAIRS = ("big5", "cp932", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis")
 """Character sets with one or two bytes per character; those in SHIFTED and FOUR have more."""
 
+AMBIGUOUS = {"armscii8", "big5", "cp932", "eucjpms", "sjis", "tis620", "ujis"}
+"""Character sets with characters that several byte sequences stand for."""
+
 SHIFTED = {"eucjpms", "ujis"}
 FOUR = {"gb18030"}
 UNICODE = {"ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
 """Character sets with two or four bytes per unit, and Python's names of their encodings."""
 
+_IN_KEYS = " in keys"
 PAIRS = 128 * 256
 LISTED = 4 * 10 * 126 * 10  # sequences of four bytes in the table of gb18030
 _BEYOND = 0x90  # gb18030: sequences from this first byte on are the characters above 16 bits, in Unicode order
+_NEC_SELECTED = slice(256 + (0xED - 0x80) * 256, 256 + (0xEF - 0x80) * 256)
+"""The entries of cp932 for the pairs from 0xed and 0xee on. Their characters also have other pairs."""
 _HOLES = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # undefined in cp1252; the servers' latin1 keeps these bytes as they are
 
 
@@ -43,10 +49,34 @@ def is_supported(charset: str) -> bool:
     return charset in {"utf8mb4", "utf8mb3", "latin1", *UNICODE, *SINGLE, *WITH_PAIRS}
 
 
+def page_name(charset: str, *, in_key: bool) -> str:
+    """Return the name of the table that decodes the values of a column, inside or outside a key."""
+    return charset + _IN_KEYS if in_key and charset in AMBIGUOUS else charset
+
+
 @cache
-def codepage_of(charset: str) -> NDArray[np.uint16]:
-    """Return the table of a character set in SINGLE or WITH_PAIRS."""
-    return _tables()[charset]
+def codepage_of(page: str) -> NDArray[np.uint16]:
+    """Return a table by its name: see `page_name`. The name of a character set is that of its table outside keys."""
+    charset = page.removesuffix(_IN_KEYS)
+    return _tables()[charset] if page == charset else _unambiguous(charset)
+
+
+def _unambiguous(charset: str) -> NDArray[np.uint16]:
+    """Return a table in which each character has one byte sequence. The other sequences are no characters.
+
+    The server has two rows if their keys are two sequences of one character. Both rows would have the same key in the
+    warehouse. The sequence that stays is the first one, and in cp932 the one to which the servers convert (tests/
+    integration/types). In sjis they convert a backslash to 0x815f, but 0x5c stays.
+    """
+    codes = _tables()[charset].copy()
+    is_late = np.zeros(len(codes), np.bool_)
+    if charset == "cp932":
+        is_late[_NEC_SELECTED] = True
+    order = np.argsort(is_late, kind="stable")
+    _, first = np.unique(codes[order], return_index=True)
+    kept = np.zeros(len(codes), np.bool_)
+    kept[order[first]] = True
+    return np.where(kept, codes, 0).astype(np.uint16)
 
 
 @cache

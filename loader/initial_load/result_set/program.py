@@ -80,7 +80,7 @@ def compile_program(
     check_ranges(schema)
     if len(described) != len(schema.columns):
         raise _altered(schema, "another number of columns")
-    first = codepage_offsets(schema.columns)
+    first = codepage_offsets(schema.columns, schema.key)
     rows = []
     for column, field in zip(schema.columns, described, strict=True):
         operation, size, fits = _program(column, field)
@@ -97,7 +97,7 @@ def _text(
 ) -> tuple[int, int, int, int, int]:
     """Return the fields of a text, which is sent in the character set of its column."""
     found = charset_of(field.charsetnr)
-    known = text_operation(column.charset, first)
+    known = text_operation(column.charset, first, in_key=column.name in schema.key)
     if found != column.charset or known is None:
         raise _altered(schema, f"{field.name} has character set {found} now", column)
     operation, x, y, most = known

@@ -17,6 +17,7 @@ from pymysql.err import OperationalError
 from pymysql.protocol import FieldDescriptorPacket
 
 from loader.binlog.native.buffer import Bytes
+from loader.binlog.program import why_not_text
 from loader.binlog.stager import HEX_HINT
 from loader.errors import DataError
 from loader.initial_load.result_set import kernel as k
@@ -174,6 +175,7 @@ class ResultReader:
             column = self._schema.columns[int(state[k.COLUMN])]
             raise DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
+                why=why_not_text(column, self._schema.key),
                 hint="fix the value at the source and run the load again" + (HEX_HINT if column.charset else ""),
                 table=self._schema.name,
                 column=column.name,

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.values.codepages import SINGLE, WITH_PAIRS, codepage_of, decode_text, is_supported, sequences
+from loader.binlog.values.codepages import (
+    AMBIGUOUS,
+    SINGLE,
+    WITH_PAIRS,
+    codepage_of,
+    decode_text,
+    is_supported,
+    page_name,
+    sequences,
+)
 from loader.errors import DataError
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import ASCII, BINARY, Field, Table, blob, char, geometry, integer, varchar, vector
@@ -190,3 +199,14 @@ def test_geometry_and_vector_count_as_their_servers_count_them(mariadb: bool, li
     assert [(column.type, column.charset) for column in schema.columns] == [
         ("varchar", "gbk"), ("geometry", ""), ("varchar", "latin2"), (kind, ""), ("varchar", "koi8r"), ("varchar", "gbk"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("charset", [*SINGLE, *WITH_PAIRS])
+def test_a_character_has_one_sequence_in_a_key(charset: str) -> None:
+    every = codepage_of(charset).tolist()
+    in_key = codepage_of(page_name(charset, in_key=True)).tolist()
+    characters = [code for code in in_key if code]
+    assert len(characters) == len(set(characters))
+    assert set(characters) == {code for code in every if code}
+    assert all(code in {0, other} for code, other in zip(in_key, every, strict=True))
+    assert (in_key != every) == (charset in AMBIGUOUS)

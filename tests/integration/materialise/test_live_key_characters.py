@@ -1,0 +1,54 @@
+"""Tables whose keys have characters that their character set has several times: different keys, but the same text."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from loader import pipeline
+from loader.initial_load.run import stage_tables
+from loader.spark.workers import Threads
+from tests.integration.materialise.live_source import LiveSource
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
+
+TWICE = [("cp932", "81BE", "879C"), ("cp932", "FBFC", "EEE0"), ("eucjpms", "A2C0", "ADFC"), ("sjis", "5C", "815F")]
+"""Character sets, with two sequences for one character. The second one is not read in a key."""
+
+
+@pytest.mark.parametrize(("charset", "one", "other"), TWICE)
+def test_two_keys_with_one_text(live: LiveSource, charset: str, one: str, other: str) -> None:
+    live.run(
+        f"CREATE TABLE t (k VARCHAR(5) CHARACTER SET {charset} PRIMARY KEY, n INT, v VARCHAR(5) CHARACTER SET {charset})",
+        f"INSERT INTO t VALUES (X'{one}', 1, X'{other}'), ('b', 2, X'{one}')",
+    )
+    live.load()
+    live.run("UPDATE t SET n = n + 10")
+    assert live.statuses(live.delta()) == {"t": "applied"}
+    assert live.differences() == []
+    live.run(f"INSERT INTO t VALUES (X'{other}', 3, 'c')")
+    (found,) = live.delta().tables
+    assert found.error
+    assert f"a value is not a varchar in {charset}" in str(found.error["what"])
+    assert sum((live.warehouse_rows("t") or {}).values()) == 2
+
+
+def test_a_load_is_refused_and_hex_tells_them_apart(live: LiveSource) -> None:
+    live.run(
+        "CREATE TABLE t (k VARCHAR(5) CHARACTER SET cp932 PRIMARY KEY, n INT)",
+        "INSERT INTO t VALUES (X'81BE', 1), (X'879C', 2)",
+    )
+    job = pipeline.read_tables_job(live.settings, (f"{live.database}.t",))
+    (refused,) = stage_tables(Threads(2), job.spec).tables
+    assert refused.error
+    assert "only one of them is read in a key" in str(refused.error["why"])
+    live.settings = live.settings.model_copy(update={"undecodable": "hex"})
+    live.run("FLUSH BINARY LOGS")  # a load at the same position has the settings of its plan
+    live.load("t")
+    live.run("UPDATE t SET n = n + 10", "DELETE FROM t WHERE n = 11")
+    assert live.statuses(live.delta()) == {"t": "applied"}
+    assert list(live.warehouse_rows("t") or {}) == [("\\x879c", 12)]
