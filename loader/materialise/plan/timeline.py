@@ -21,6 +21,7 @@ from loader.materialise.plan.ddl_events import (
     TableRemoved,
     rows_not_logged_error,
 )
+from loader.model.key_labels import check_key_labels
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Evolution, Origin, Step, evolve
 from loader.staging.documents import Manifest, StagedFile
@@ -264,7 +265,7 @@ def _evolve_to_staged(builder: _TimelineBuilder, name: TableName, schemas: Seque
     """Return the evolution to the schema of records that are certainly in the range.
 
     Raises:
-        UnsupportedError: the statements in the log do not lead to that schema.
+        UnsupportedError: the statements in the log do not lead to that schema, or see check_key_labels.
     """
     if builder.state == "gone" or len(schemas) > 1:
         gone = "the log has changes of rows in a table that was dropped or renamed away"
@@ -274,6 +275,7 @@ def _evolve_to_staged(builder: _TimelineBuilder, name: TableName, schemas: Seque
             hint=name.load_again,
             table=name,
         )
+    check_key_labels(schemas[0])
     if builder.state == "fresh" or builder.schema is None:
         if builder.created:
             _check_hidden_columns(name, schemas[0])

@@ -52,3 +52,25 @@ def test_a_load_is_refused_and_hex_tells_them_apart(live: LiveSource) -> None:
     live.run("UPDATE t SET n = n + 10", "DELETE FROM t WHERE n = 11")
     assert live.statuses(live.delta()) == {"t": "applied"}
     assert list(live.warehouse_rows("t") or {}) == [("\\x879c", 12)]
+
+
+@pytest.mark.parametrize("kind", ["ENUM('','a')", "SET('a','')"])
+def test_keys_with_an_empty_label(live: LiveSource, kind: str) -> None:
+    live.run(f"CREATE TABLE t (k {kind} PRIMARY KEY, n INT)", "INSERT INTO t VALUES ('a', 1)")
+    job = pipeline.read_tables_job(live.settings, (f"{live.database}.t",))
+    (refused,) = stage_tables(Threads(2), job.spec).tables
+    assert refused.error
+    assert refused.error["what"] == "two keys of the table can have the same text"
+    live.run(
+        f"CREATE TABLE made (k {kind} PRIMARY KEY, n INT)",
+        "INSERT INTO made VALUES ('', 1)",
+        "CREATE TABLE altered (k INT PRIMARY KEY, n INT)",
+        "INSERT INTO altered VALUES (1, 1)",
+        f"CREATE TABLE keyless (k {kind}, n INT)",
+        "INSERT INTO keyless VALUES ('', 1), ('a', 1)",
+    )
+    live.delta()
+    live.run("DELETE FROM altered", f"ALTER TABLE altered MODIFY k {kind}", "INSERT INTO altered VALUES ('', 1)")
+    found = live.statuses(live.delta())
+    assert (found["made"], found["altered"]) == ("quarantined", "quarantined")
+    assert set(live.differences()) == {"t", "made", "altered"}
