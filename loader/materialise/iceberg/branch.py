@@ -125,9 +125,14 @@ class Branch:
                 conf.unset(name)
 
     def has_rows(self) -> bool:
-        """Return whether the branch may have rows. An empty branch needs no deletions."""
+        """Return whether the branch may have rows. An empty branch needs no deletions.
+
+        A total of zero rows in a summary may be wrong: see `has_data_files`.
+        """
         metadata = self._load()
-        return metadata.has_data_files(metadata.branches.get(self.name))
+        head = metadata.branches.get(self.name)
+        snapshot = next(metadata.ancestry(head), None)
+        return snapshot is None or snapshot.summary.get("total-records") != "0" or metadata.has_data_files(head)
 
     def commits(self) -> list[Snapshot]:
         """Return this attempt's commits, newest first.

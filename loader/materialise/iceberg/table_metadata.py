@@ -301,8 +301,8 @@ class TableMetadata:
     def has_data_files(self, snapshot: int | None) -> bool:
         """Return whether a snapshot may have data files.
 
-        Its manifests tell it, not the totals of its summary: PyIceberg before 0.9.1 counts only the files that an
-        overwrite adds.
+        Its manifests tell it. The totals of its summary may be wrong: PyIceberg before 0.9.1 counts only the files that
+        an overwrite adds.
         """
         found = self._table.snapshot(snapshot) if snapshot is not None else None
         if found is None:
