@@ -130,6 +130,10 @@ def kill_executor(cluster: YarnCluster) -> None:
     os.kill(cluster.executors()[0], signal.SIGKILL)
 
 
+def program(pid: int) -> str:
+    return str(Path(f"/proc/{pid}/exe").readlink())
+
+
 def csv_files(hdfs: HdfsServer) -> set[str]:
     store = open_store(f"{hdfs.address}/lake/staging?webhdfs={hdfs.web}&user={USER}")
     return {info.key for info in store.list("shop/") if info.key.endswith(".csv")}
@@ -172,7 +176,9 @@ def test_executors_run_a_package_and_one_dies_during_an_initial_load(
     archive = tmp_path / "loader.tar.gz"
     shop.json("package", str(archive))
     InsecureClient(hdfs_server.web, user=USER).upload("/lake/loader.tar.gz", str(archive))
-    use_yarn(shop, hdfs_server, f'package = "{hdfs_server.address}/lake/loader.tar.gz"')
+    package = f'package = "{hdfs_server.address}/lake/loader.tar.gz"'
+    use_yarn(shop, hdfs_server, package)
+    drivers: list[str] = []
     before = csv_files(hdfs_server)
 
     def is_staging() -> bool:
@@ -183,6 +189,11 @@ def test_executors_run_a_package_and_one_dies_during_an_initial_load(
     shop.json("run")
     assert len(list(cluster.folder.rglob("loader.tar.gz/bin/python"))) == 1  # unpacked once for all executors
     assert not [log for log in cluster.folder.rglob("stderr") if b"Unpacking an archive" in log.read_bytes()]
+    use_yarn(shop, hdfs_server, package, CLUSTER)
+    shop.execute(*changes(9))
+    with fault_when(lambda: bool(cluster.drivers()), lambda: drivers.extend(map(program, cluster.drivers()))):
+        shop.json("run")
+    assert [path for path in drivers if "/loader.tar.gz/" not in path] == []
     assert_equal_from_outside(shop, hdfs_server, tmp_path)
 
 
