@@ -165,7 +165,8 @@ class IntervalSchemas:
 
 
 def _give(history: SchemaHistory, given: GivenSchema) -> None:
-    history.set_table(given.seqno, given.at, given.table.name, given.table.known())
+    """Apply a given definition. The transaction that ends at its position still had the definition before."""
+    history.set_table(given.seqno + 1, given.at, given.table.name, given.table.known())
 
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:

@@ -61,12 +61,17 @@ def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow, skippable: 
         seqno=unread.seqno,
         last_seqno=unread.last_seqno,
         position=f"{file}:{unread.event}",
-        at=unread.at or _inside(plan, unread.seqno),
+        at=unread.at if unread.at and _is_before(plan, unread.at, unread.seqno) else _inside(plan, unread.seqno),
         what=error.what,
         why=": ".join(filter(None, (column, error.why))),
         hint=unread.hint,
         skippable=skippable,
     )
+
+
+def _is_before(plan: Plan, at: str, seqno: int) -> bool:
+    """Return whether a position is before the end of a transaction. A CREATE TABLE ... SELECT makes its own table."""
+    return Position.parse(at).seqno(plan.shift) < seqno
 
 
 def _inside(plan: Plan, seqno: int) -> str:

@@ -6,7 +6,7 @@ import json
 
 from pydantic import ValidationError
 
-from loader.errors import UsageError
+from loader.errors import DataError, UsageError
 from loader.materialise.plan.ddl_events import read_barrier
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -92,6 +92,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
     Raises:
         UsageError: the text is neither or is incomplete; or another definition was given for the position; or that part
             of the log is staged already, and the table is complete there.
+        DataError: the interval was staged without the definition at the same time.
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
@@ -110,8 +111,34 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
         seqno=place.seqno(generation.shift),
         table=_read(table, text, generation),
     )
-    SchemaStore(chain.store, settings.name).give(given)
+    _check_not_too_late(chain, given, SchemaStore(chain.store, settings.name).give(given))
     return given
+
+
+def _check_not_too_late(chain: PlanChain, given: GivenSchema, key: str) -> None:
+    """Check that a stored definition was used, or that it will be used.
+
+    An extraction publishes only if no definition came meanwhile. So a definition is too late only if its interval was
+    published just before.
+
+    Raises:
+        DataError: its interval was staged without it.
+    """
+    start, name = chain.start_at_or_before(given.generation, given.seqno), given.table.name
+    staged = chain.extracted_manifest(given.generation, start) if start is not None else None
+    if staged is None or staged.stop_seqno <= given.seqno:
+        return
+    waits = any(one.name == name for one in staged.left_out)
+    used = chain.backfilled_manifests(staged).get(name) if waits else staged
+    if used and key not in used.given:
+        raise DataError(
+            "the interval was staged without the definition, while it was given",
+            why="staged intervals never change, so rows after the position may be staged with wrong columns",
+            hint=name.load_again,
+            table=name,
+            position=given.at,
+            interval=staged.start,
+        )
 
 
 def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.servers import Server
 from loader import pipeline
-from loader.errors import UnsupportedError, UsageError
+from loader.errors import DataError, UnsupportedError, UsageError
+from loader.extract import extraction
 from loader.extract.accounting.accounts import LEFT_OUT
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import chain_of
 from loader.staging.documents import Manifest
+from loader.staging.schemas import GivenSchema, SchemaStore
 from loader.store.registry import open_store
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
 from tests.support.replicas import run
@@ -238,3 +241,76 @@ def test_a_table_that_is_loaded_anew_is_known_from_there_on(logged: tuple[Server
     assert shop.again(manifest) == ()
     shop.run("INSERT INTO nameless.quiet VALUES (5,5,5,5)")
     assert shop.delta().left_out == ()
+
+
+HIDDEN = ("SET SESSION sql_log_bin = 0", "ALTER TABLE nameless.swapped RENAME COLUMN p TO q, RENAME COLUMN q TO p")
+"""A change that neither a statement nor the types in the log show."""
+
+
+def swapped_columns(shop: Shop, manifest: Manifest) -> list[dict[str, str | None]]:
+    """The staged rows of the table `swapped`, by column name."""
+    return [
+        dict(zip([column["name"] for column in manifest.schemas[schema]["columns"]], line[1:], strict=True))
+        for (name, schema), lines in shop.staged(manifest).items()
+        for line in lines
+        if name == "nameless.swapped"
+    ]
+
+
+def changed_unseen(shop: Shop) -> tuple[str, str]:
+    """Swap two columns without a log entry, and insert a row. Return the position and the statement to give."""
+    shop.run("INSERT INTO nameless.swapped VALUES (1,10,20)")
+    run(shop.server, *HIDDEN)
+    at = str(log_end_of(shop.server))
+    shop.run("INSERT INTO nameless.swapped (id, p, q) VALUES (2,10,20)")
+    return at, run(shop.server, "SHOW CREATE TABLE nameless.swapped")[0][1]
+
+
+def test_what_is_said_while_the_interval_is_read_counts(
+    logged: tuple[Server, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path)
+    at, text = changed_unseen(shop)
+    attempt = extraction._run_attempt
+
+    def given_meanwhile(*arguments: Any) -> Manifest:
+        found = attempt(*arguments)
+        pipeline.set_table_schema(shop.settings, TableName("nameless", "swapped"), at, text)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction, "_run_attempt", given_meanwhile)
+        manifest = shop.delta()
+    assert swapped_columns(shop, manifest) == [{"id": "1", "p": "10", "q": "20"}, {"id": "2", "p": "10", "q": "20"}]
+    assert (len(manifest.given), shop.again(manifest)) == (1, ())
+    shop.run("INSERT INTO nameless.swapped (id, p, q) VALUES (3,10,20)")
+    assert swapped_columns(shop, shop.delta()) == [{"id": "3", "p": "10", "q": "20"}]
+
+
+def test_what_is_said_too_late_is_an_error(
+    logged: tuple[Server, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path)
+    at, text = changed_unseen(shop)
+    give = SchemaStore.give
+
+    def staged_meanwhile(store: SchemaStore, given: GivenSchema) -> str:
+        shop.delta()
+        return give(store, given)
+
+    monkeypatch.setattr(SchemaStore, "give", staged_meanwhile)
+    with pytest.raises(DataError, match="staged without the definition, while it was given"):
+        pipeline.set_table_schema(shop.settings, TableName("nameless", "swapped"), at, text)
+
+
+def test_what_is_said_counts_only_for_rows_after_its_position(logged: tuple[Server, str], tmp_path: Path) -> None:
+    """Also if the transaction that ends at the position changed rows of the table."""
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path)
+    at, text = changed_unseen(shop)
+    pipeline.set_table_schema(shop.settings, TableName("nameless", "swapped"), at, text)
+    manifest = shop.delta()
+    assert swapped_columns(shop, manifest) == [{"id": "1", "p": "10", "q": "20"}, {"id": "2", "p": "10", "q": "20"}]
+    assert shop.again(manifest) == ()
