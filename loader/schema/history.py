@@ -181,7 +181,7 @@ class SchemaHistory:
                 # The new name last: servers log a rename to the same name.
                 return [(old, _ABSENT), (new, _renamed_table(self.latest(old), new))]
             case Unreadable(table, why):
-                lost = _unknown_table(f"a statement cannot be parsed: {why}")
+                lost = unknown_table(f"a statement cannot be parsed: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]
             case Truncated() | Shadowed():
                 pass
@@ -199,9 +199,9 @@ class SchemaHistory:
             return []
         if change.like is not None:
             made = _renamed_table(self.latest(change.like), change.table)
-            return [(change.table, made if made != _ABSENT else _unknown_table(f"nothing is known of {change.like}"))]
+            return [(change.table, made if made != _ABSENT else unknown_table(f"nothing is known of {change.like}"))]
         if change.defines is None:
-            return [(change.table, _unknown_table("CREATE TABLE does not list its columns, or they cannot be parsed"))]
+            return [(change.table, unknown_table("CREATE TABLE does not list its columns, or they cannot be parsed"))]
         charset = change.charset or self.charsets.get(self._fold_schema(change.table.schema), "")
         empty = KnownTable(TableSchema(change.table, (), ()), Key((), sure=True, others=False), charset)
         return [(change.table, self._alter(empty, change.defines, ""))]
@@ -213,14 +213,14 @@ class SchemaHistory:
         if converted := next((action for action in actions if isinstance(action, ConvertCharset)), None):
             charset = converted.charset or self.charsets.get(self._fold_schema(table.schema.name.schema), "")
         if may_move_first_column(table.schema.columns, actions):
-            return _unknown_table(
+            return unknown_table(
                 f"the statement does not tell whether MySQL generated {GENERATED_KEY} and keeps it first"
             )
         try:
             after = alter_columns(table.schema.columns, actions)
             key = alter_key(table.key, actions, after)
         except NotLoggedError as error:
-            return _unknown_table(str(error))
+            return unknown_table(str(error))
         columns = tuple(one.column if _is_doubtful(one) else _with_charset(one.column, charset) for one in after)
         columns = tuple(_without_changed_labels(table.schema, after, columns))
         why = table.why if _unlabelled(table.schema.columns) and _unlabelled(columns) else ""
@@ -262,7 +262,8 @@ def _unlabelled(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns if column.type in {"enum", "set"} and not column.labels]
 
 
-def _unknown_table(why: str) -> KnownTable:
+def unknown_table(why: str) -> KnownTable:
+    """Return a table whose columns are not known, and why."""
     return KnownTable(None, Key((), sure=True), why=why)
 
 

@@ -28,10 +28,13 @@ from loader.model.gtid import (
 )
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.reader.files.log_walk import FIRST
+from loader.schema.history import unknown_table
 from loader.settings import SourceSettings
 from loader.source import continuity, server_facts
 from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Followed, Generation
+from loader.staging.interval_starts import ENDLESS
+from loader.staging.schemas import Schemas, SchemaStore
 from loader.store.registry import open_store
 from loader.transport.base import NoPlace, ServerCannotTell, Transport
 from loader.transport.segments import lags
@@ -265,7 +268,7 @@ def _begin_at(
         shift=chain.newest_seqno(old) // SEQNO_UNIT + 1 - position.lognum,
         gtids=read,
         mark=here.mark,
-        schemas=known.schemas,
+        schemas=_definitions_after(chain, old, known),
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
         known_until=known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
@@ -273,6 +276,24 @@ def _begin_at(
         else "",
     )
     return chain.begin(generation)
+
+
+def _definitions_after(chain: PlanChain, old: Generation, known: Checkpoint) -> str:
+    """Return the digest of the document of tables where a generation was left, with the definitions that were given.
+
+    A definition given for a later position of the old log has no position in the new one. So its table is unknown.
+    """
+    store, stop = SchemaStore(chain.store, chain.source), known.position.seqno(old.shift)
+    keys = store.given_keys(old.name, stop, ENDLESS)
+    if not keys:
+        return known.schemas
+    before = store.get(known.schemas)
+    history = before.history(stop, str(known.position))
+    for given in map(store.given, keys):
+        why = f"its columns were given from {given.at} of the log of the previous server on"
+        table = given.table.known() if given.seqno == stop else unknown_table(why)
+        history.set_table(given.seqno, given.at, given.table.name, table)
+    return store.put(Schemas.of(history.tables(), history.charsets, folds=history.folds))
 
 
 def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) -> str:

@@ -29,6 +29,7 @@ from tests.support.replicas import address_of, caught_up, options_of_replica, re
 
 pytestmark = pytest.mark.integration
 
+SWAPPED = TableName("nameless", "swapped")
 MANY = ",".join(f"({n},{-n},{n * n})" for n in range(100, 2100))
 MORE = ",".join(f"({n},{-n},{n * n})" for n in range(3000, 5000))
 ROUNDS = (
@@ -243,6 +244,46 @@ def test_a_followed_server_goes_on_from_the_document(pair: tuple[Server, Server]
     assert there.again(manifest) == ()
     there.run("INSERT INTO nameless.quiet VALUES (7,7)")
     assert there.delta().left_out == ()
+
+
+@pytest.mark.parametrize("staged", [True, False])
+def test_a_followed_server_does_not_forget_what_was_said(
+    pair: tuple[Server, Server], tmp_path: Path, staged: bool
+) -> None:
+    """Two columns were swapped on both servers without a log entry."""
+    first, second = pair
+    metadata = "MINIMAL" if first.kind == "mysql" else "NO_LOG"
+    run(second, f"SET GLOBAL binlog_row_metadata = {metadata}")
+    replicating(first, second)
+    shop = begun(first, metadata, tmp_path)
+    shop.run("INSERT INTO nameless.swapped VALUES (1,10,20)")
+    shop.delta()
+    if not staged:
+        shop.run("INSERT INTO nameless.quiet VALUES (7,7)")
+    caught_up(first, second)
+    for server in pair:
+        swap = "ALTER TABLE nameless.swapped RENAME COLUMN p TO q, RENAME COLUMN q TO p"
+        run(server, "SET SESSION sql_log_bin = 0", swap)
+    text = run(first, "SHOW CREATE TABLE nameless.swapped")[0][1]
+    pipeline.set_table_schema(shop.settings, SWAPPED, str(log_end_of(first)), text)
+    shop.run("INSERT INTO nameless.swapped (id, p, q) VALUES (2,10,20)")
+    caught_up(first, second)
+    stop_replica(second)
+    first.kill()
+    files = TransportSettings(kind="file", path=str(second.log_dir), server=address_of(second))
+    there = Shop(second, shop.settings.model_copy(update={"server": address_of(second), "transport": files}), metadata)
+    manifest = there.delta()
+    rows = [
+        dict(zip([column["name"] for column in manifest.schemas[schema]["columns"]], line[1:], strict=True))
+        for (name, schema), lines in there.staged(manifest).items()
+        for line in lines
+        if name == str(SWAPPED)
+    ]
+    left_out = [one.table for one in manifest.left_out]
+    assert (rows, left_out) == (([{"id": "2", "p": "10", "q": "20"}], []) if staged else ([], [str(SWAPPED)]))
+    if not staged:
+        pipeline.set_table_schema(there.settings, SWAPPED, manifest.left_out[0].at, text)
+        assert there.extract(manifest.start_seqno).left_out == ()
 
 
 @pytest.fixture(params=["mysql", "mariadb"])
