@@ -127,14 +127,17 @@ def put_datetime2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int
 
 @part
 def put_timestamp2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """Write a TIMESTAMP(n): seconds since 1970, then the fraction. 0 seconds are `0000-00-00 00:00:00`."""
-    seconds = np.int64(big(buf, pos, 4))
-    if seconds == 0:
+    """Write a TIMESTAMP(n): seconds since 1970, then the fraction. 0 is `0000-00-00 00:00:00`.
+
+    MariaDB stores `1970-01-01 00:00:00.5` (UTC) as 0 seconds with a fraction.
+    """
+    seconds, micros = np.int64(big(buf, pos, 4)), _micros(buf, pos + 4, digits)
+    if seconds == 0 and micros == 0:
         zero = np.int64(0)
         at = put_datetime(out, at, (zero, zero, zero, zero, zero, zero))
     else:
         at = put_instant(out, at, seconds)
-    return put_fraction(out, at, _micros(buf, pos + 4, digits), digits)
+    return put_fraction(out, at, micros, digits)
 
 
 @part
