@@ -15,7 +15,7 @@ from loader.extract.interval_schemas import IntervalSchemas
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.manifest_writer import build_manifest
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.backfill import Attempt, backfill, plans_and_manifests, with_skips
+from loader.extract.repair.backfill import attempt_with_all_given, backfill, plans_and_manifests, with_skips
 from loader.extract.repair.reextract import ReextractResult, combine_results, compare_manifests
 from loader.extract.repair.restore import find_lost_files, restore_files
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
@@ -54,22 +54,10 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
         some = existing.left_out and backfill(chain, spec.generation, spec.start_seqno, attempt)
         return result_of(chain.manifest(spec.generation, spec.start_seqno) or existing, "staged" if some else "already")
     chain.check_not_superseded(spec.generation, plan.stop_seqno)
-    mine = _attempt_with_all_given(chain, plan, attempt)
+    mine = attempt_with_all_given(chain, with_skips(chain, plan), attempt)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # its keys contain the name of the attempt
     return result_of(published, "staged" if own else "already")
-
-
-def _attempt_with_all_given(chain: PlanChain, plan: Plan, attempt: Attempt) -> Manifest:
-    """Return an attempt with all definitions that operators gave for the interval, also while it was read."""
-    schemas = SchemaStore(chain.store, chain.source)
-    given = schemas.given_keys(plan.generation, plan.start_seqno, plan.stop_seqno)
-    while True:
-        mine = attempt(with_skips(chain, plan), given)
-        now = schemas.given_keys(plan.generation, plan.start_seqno, plan.stop_seqno)
-        if now == given:
-            return mine
-        given = now
 
 
 def reextract(workers: Workers, spec: ExtractSpec) -> ReextractResult:

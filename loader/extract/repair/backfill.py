@@ -38,9 +38,22 @@ def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attem
             if _is_given(schemas, {*given} - {*manifest.given}, left_out.name) or _is_skipped(
                 skips, {one.key for one in plan.skips} - {*used}, left_out.name
             ):
-                _fill(chain, schemas, left_out.name, attempt(plan_for_table(plan, left_out.name), given))
+                alone = plan_for_table(plan, left_out.name)
+                _fill(chain, schemas, left_out.name, attempt_with_all_given(chain, alone, attempt))
                 some = True
     return some
+
+
+def attempt_with_all_given(chain: PlanChain, plan: Plan, attempt: Attempt) -> Manifest:
+    """Return an attempt with all definitions that operators gave for the interval, also while it was read."""
+    schemas = SchemaStore(chain.store, chain.source)
+    given = schemas.given_keys(plan.generation, plan.start_seqno, plan.stop_seqno)
+    while True:
+        mine = attempt(plan, given)
+        now = schemas.given_keys(plan.generation, plan.start_seqno, plan.stop_seqno)
+        if now == given:
+            return mine
+        given = now
 
 
 def _is_given(schemas: SchemaStore, keys: Iterable[str], name: TableName) -> bool:

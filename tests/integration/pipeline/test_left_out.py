@@ -249,12 +249,13 @@ HIDDEN = ("SET SESSION sql_log_bin = 0", "ALTER TABLE nameless.swapped RENAME CO
 
 def swapped_columns(shop: Shop, manifest: Manifest) -> list[dict[str, str | None]]:
     """The staged rows of the table `swapped`, by column name."""
-    return [
+    rows = [
         dict(zip([column["name"] for column in manifest.schemas[schema]["columns"]], line[1:], strict=True))
         for (name, schema), lines in shop.staged(manifest).items()
         for line in lines
         if name == "nameless.swapped"
     ]
+    return sorted(rows, key=lambda row: str(row["id"]))
 
 
 def changed_unseen(shop: Shop) -> tuple[str, str]:
@@ -286,6 +287,29 @@ def test_what_is_said_while_the_interval_is_read_counts(
     assert (len(manifest.given), shop.again(manifest)) == (1, ())
     shop.run("INSERT INTO nameless.swapped (id, p, q) VALUES (3,10,20)")
     assert swapped_columns(shop, shop.delta()) == [{"id": "3", "p": "10", "q": "20"}]
+
+
+def test_what_is_said_while_a_table_is_filled_counts(
+    logged: tuple[Server, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, metadata = logged
+    shop, name = begun(server, metadata, tmp_path), TableName("nameless", "swapped")
+    run(server, "SET SESSION sql_log_bin = 0", "ALTER TABLE nameless.swapped MODIFY p BIGINT, MODIFY q BIGINT")
+    first, first_text = str(log_end_of(server)), run(server, "SHOW CREATE TABLE nameless.swapped")[0][1]
+    at, text = changed_unseen(shop)
+    manifest = shop.delta()
+    assert [one.name for one in manifest.left_out] == [name]
+    pipeline.set_table_schema(shop.settings, name, first, first_text)
+    attempt = extraction._run_attempt
+
+    def given_meanwhile(*arguments: Any) -> Manifest:
+        found = attempt(*arguments)
+        pipeline.set_table_schema(shop.settings, name, at, text)
+        return found
+
+    monkeypatch.setattr(extraction, "_run_attempt", given_meanwhile)
+    filled = shop.extract(manifest.start_seqno)
+    assert swapped_columns(shop, filled) == [{"id": "1", "p": "10", "q": "20"}, {"id": "2", "p": "10", "q": "20"}]
 
 
 def test_what_is_said_too_late_is_an_error(
