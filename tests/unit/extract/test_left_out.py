@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from loader.binlog.table_registry import UnstagedRow
+from loader.errors import UnsupportedError
 from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
 from loader.extract.local_extraction import StagingOptions, count, count_records
 from loader.extract.log_ranges import whole_segment
+from loader.extract.repair.incomplete_tables import find_incomplete_tables
+from loader.model.table import TableName
 from loader.reader.locations.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, enum, integer, varchar
@@ -102,6 +106,15 @@ def test_definitions_cannot_replace_labels_that_are_no_text(tmp_path: Path) -> N
         "labels in utf8mb4 are not supported", "add 'shop.odd' to tables.exclude of the source, or convert the column to utf8mb4"
     )  # fmt: skip
     assert ids(found, "items") == ["1"]
+
+
+def test_rows_of_the_statement_that_made_their_table_need_a_definition_before_its_end() -> None:
+    """A given definition applies to transactions that end after its position."""
+    plan, name, end = plan_of(bytes(2000)), TableName("shop", "orders"), 10**12 + 900
+    error = UnsupportedError("the columns are not known", hint="")
+    for at, wanted in ((f"{FILE}:900", f"{FILE}:899"), (f"{FILE}:500", f"{FILE}:500")):
+        found = find_incomplete_tables(plan, FILE, {name: UnstagedRow(end, 700, at, error)})
+        assert found[name].at == wanted
 
 
 def test_a_log_that_is_listed_shows_the_values_that_staging_refuses(tmp_path: Path) -> None:
