@@ -68,7 +68,9 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
 
 def _value_without_default(column: ColumnDefinition) -> str | None:
     """Return the value of a column without DEFAULT, or with DEFAULT NULL."""
-    if column.nullable is False and column.default is None:
+    if column.nullable is False:
+        if column.default is not None:
+            raise NotLoggedError("the server gave existing rows another value than DEFAULT NULL")
         return _implicit_default(column)
     if column.type == "timestamp" and column.nullable is None and column.default is None:
         raise NotLoggedError("explicit_defaults_for_timestamp decides whether it is NULL or the time of the statement")
@@ -136,6 +138,8 @@ def _float(column: ColumnDefinition, default: Default) -> str | None:
     if column.rounded or default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
         return None
     value = float(default.text)
+    if default.text.startswith("-") and not value:
+        return None  # MariaDB stores 0 for it, and MySQL -0
     if not (value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1]):
         return None
     shortest = np.float32(value) if column.type == "float" else np.float64(value)

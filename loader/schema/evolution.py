@@ -44,7 +44,7 @@ class ColumnOrigin:
 
     Attributes:
         old: the name of the source column.
-        longest: texts with more characters may have lost trailing spaces; None if no text can.
+        longest: texts with more characters may have lost trailing whitespace; None if no text can.
         numbered: values 0 and NULL may have become AUTO_INCREMENT numbers.
         dated: NULLs may have become the time of the statement.
     """

@@ -20,10 +20,10 @@ from loader.types.warehouse import spark_type, widened_type
 INTEGERS = names_of(Encoding.INTEGER)
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
 _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
-_BYTES = {"varchar": 1 << 16} | _TEXTS
-"""Text types, with an upper bound of the bytes of a value."""
+_BYTES = {"char": 1 << 8, "varchar": 1 << 16} | _TEXTS
+"""Text types, with an upper bound of the length of a value, in bytes; of CHAR in characters."""
 
-TEXTS = {"char", *_BYTES}
+TEXTS = set(_BYTES)
 """All text types. A column that a statement adds without a character set has that of its table."""
 
 _NUMERIC_LABEL = re.compile(r"\s*[+-]?\d")
@@ -50,7 +50,7 @@ def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
     after = as_column(new)
     if new.generated or new.rounded:
         raise NotLoggedError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
-    if old.type in TEXTS and new.type in TEXTS:
+    if new.type in TEXTS and old.type in {"enum", *TEXTS}:
         return _max_kept_text(old, new)
     if not _keeps_values(old, after):
         raise NotLoggedError(f"{old} becomes {after}")
@@ -83,7 +83,7 @@ def _keeps_values(old: Column, new: Column) -> bool:
     if old.type == "binary":
         return new.type in _BLOBS or (new.type == "binary" and old.size == new.size)
     if old.type == "enum":
-        return new.type in TEXTS or (new.type == "enum" and _keeps_removed_labels(old.labels, new.labels))
+        return new.type == "enum" and _keeps_removed_labels(old.labels, new.labels)
     if pair == ("set", "set"):
         # The text of a value has the labels in the order of the type.
         return [label for label in new.labels if label in old.labels] == list(old.labels)
@@ -98,14 +98,16 @@ def _has_common_type(old: Column, new: Column) -> bool:
 
 
 def _max_kept_text(old: Column, new: ColumnDefinition) -> int | None:
-    """Return the length up to which texts keep trailing spaces: servers cut them even in strict mode; None for all."""
-    if new.type == "char" and old.type != "char":
+    """Return the length up to which texts keep trailing whitespace: servers cut it even in strict mode; None for all.
+
+    Neither a CHAR nor a label has trailing spaces, but both can end with other whitespace.
+    """
+    if new.type == "char" and old.type not in {"char", "enum"}:
         raise NotLoggedError("CHAR removes trailing spaces")
-    if old.type == "char" or new.type == "longtext":
-        return None
-    if new.type == "varchar":
+    if new.type in {"char", "varchar"}:
         return new.length
-    return None if _BYTES[old.type] * _WIDEST <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
+    most = _BYTES["char" if old.type == "enum" else old.type] * _WIDEST
+    return None if most <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
 
 
 def _keeps_removed_labels(old: tuple[str, ...], new: tuple[str, ...]) -> bool:

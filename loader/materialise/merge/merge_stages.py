@@ -16,6 +16,9 @@ from loader.materialise.merge.unlogged_values import copy_statement, fill_statem
 from loader.materialise.plan.merge_plan import CheckRows, CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.quoting import identifier
 
+_ENDS_WITH_WHITESPACE = r"[\t-\r \u00a0]\z"
+"""The characters that a server counts as whitespace where it cuts a text; 0xA0 in character sets of one byte."""
+
 CompleteChanges = Callable[[Work, Changes, str], Changes]
 """Returns changes with the columns that their row images leave out, from the table with this name in SQL."""
 
@@ -96,14 +99,14 @@ def _check_rows(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check
     rows = warehouse.session.table(branch.target)
     column = {name: sf.col(identifier(name)) for name in (*stage.longest, *stage.numbered, *stage.dated)}
     found = {
-        name: (sf.length(column[name]) > most) & sf.endswith(column[name], sf.lit(" "))
+        name: (sf.length(column[name]) > most) & sf.rlike(column[name], sf.lit(_ENDS_WITH_WHITESPACE))
         for name, most in stage.longest.items()
     }
     found |= {name: sf.coalesce(column[name], sf.lit(0)) == 0 for name in stage.numbered}
     found |= {name: column[name].isNull() for name in stage.dated}
     for name, changed in found.items():
         if rows.where(changed).first():
-            what = "removed trailing spaces" if name in stage.longest else "replaced 0 or NULL in rows"
+            what = "removed trailing whitespace" if name in stage.longest else "replaced 0 or NULL in rows"
             raise UnsupportedError(
                 f"a column was altered so that the server {what}, and the log does not have these rows",
                 hint=merge.name.load_again,

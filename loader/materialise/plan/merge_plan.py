@@ -136,8 +136,8 @@ class CheckRows:
     Columns are given by their names in the table.
 
     Attributes:
-        longest: by column, a number of characters. When the column became shorter, the server removed trailing spaces.
-            So no longer text may end with a space.
+        longest: by column, a number of characters. When the column became shorter, the server removed trailing
+            whitespace. So no longer text may end with whitespace.
         numbered: columns that became AUTO_INCREMENT. The server replaced 0 and NULL by numbers.
         dated: TIMESTAMP columns that became NOT NULL. The server replaced NULL by the time of the statement.
     """

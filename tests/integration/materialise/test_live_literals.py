@@ -47,7 +47,20 @@ CASES: dict[str, tuple[tuple[str, ...], str, str, list[str]]] = {
     "label_minus": (("mysql",), f"{ID}, v ENUM('-0','no')", "(1, '-0')", ["ALTER TABLE t MODIFY v ENUM('yes','no')"]),
     # A TIMESTAMP that becomes a part of the primary key gets the time of the statement for NULL.
     "timestamp_key": (("mariadb",), "id INT NOT NULL, ts TIMESTAMP NULL", "(1, NULL)", ["ALTER TABLE t ADD PRIMARY KEY (id, ts)"]),
+    # Strict mode cuts trailing whitespace that is no space as well.
+    "char_tab": (BOTH, f"{ID}, v CHAR(10)", "(1, 'abc\\t')", ["ALTER TABLE t MODIFY v CHAR(3)"]),
+    "char_newlines": (BOTH, f"{ID}, v CHAR(10)", "(1, 'abc\\r\\n')", ["ALTER TABLE t MODIFY v VARCHAR(3)"]),
+    "text_newline": (BOTH, f"{ID}, v TEXT", "(1, 'abc\\n')", ["ALTER TABLE t MODIFY v VARCHAR(3)"]),
+    "latin1_space": (BOTH, f"{ID}, v CHAR(10) CHARACTER SET latin1", "(1, 'abc\u00a0')", ["ALTER TABLE t MODIFY v CHAR(3) CHARACTER SET latin1"]),
+    "varchar_tab": (BOTH, f"{ID}, v VARCHAR(10) CHARACTER SET latin1", "(1, 'abc\\t')", ["ALTER TABLE t MODIFY v VARCHAR(3)"]),
+    "tinytext_tab": (BOTH, f"{ID}, v VARCHAR(400)", "(1, CONCAT(REPEAT('x', 255), '\\t'))", ["ALTER TABLE t MODIFY v TINYTEXT"]),
+    "label_cut": (BOTH, f"{ID}, v ENUM('abc\\n','b')", "(1, 1)", ["ALTER TABLE t MODIFY v VARCHAR(3)"]),
+    # A column that must not be NULL gets its implicit default, although the statement says DEFAULT NULL.
+    "default_null": (("mysql",), ID, "(1)", ["SET sql_mode=''", "ALTER TABLE t ADD c INT NOT NULL DEFAULT (NULL)"]),
+    "default_null_key": (("mariadb",), "id INT NOT NULL", "(1)", ["ALTER TABLE t ADD c INT DEFAULT NULL, ADD PRIMARY KEY (id, c)"]),
+    "default_null_lax_key": (BOTH, "id INT NOT NULL", "(1)", ["SET sql_mode=''", "ALTER TABLE t ADD c INT DEFAULT (NULL), ADD PRIMARY KEY (id, c)"]),
     # Literals that are not stored as they are written.
+    "negative_zero": (BOTH, ID, "(1)", ["ALTER TABLE t ADD c DOUBLE NOT NULL DEFAULT '-0.0'"]),
     "date_text": (("mariadb",), ID, "(1)", ["ALTER TABLE t ADD c VARCHAR(30) NOT NULL DEFAULT DATE'20-1-1'"]),
     "negative_time": (BOTH, ID, "(1)", ["ALTER TABLE t ADD c TIME NOT NULL DEFAULT '-00:00:00'"]),
     "hex_string": (("mariadb",), ID, "(1)", ["ALTER TABLE t ADD c BIGINT NOT NULL DEFAULT x'3132'"]),

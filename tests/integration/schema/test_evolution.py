@@ -143,7 +143,7 @@ def differences(one: Altering, told: Evolution) -> list[str]:
 def spared(origin: ColumnOrigin, was: str | None) -> bool:
     if was is None:
         return origin.numbered or origin.dated
-    spaces = origin.longest is not None and len(was) > origin.longest and was.endswith(" ")
+    spaces = origin.longest is not None and len(was) > origin.longest and was[-1].isspace()
     return spaces or (origin.numbered and was == "0")
 
 

@@ -105,7 +105,7 @@ def spared(one: Typed, definition: ColumnDefinition) -> Callable[[str | None], b
     return lambda old: (
         fills_null_with_time(definition)
         if old is None
-        else longest is not None and len(old) > longest and old.endswith(" ")
+        else longest is not None and len(old) > longest and old[-1].isspace()
     )
 
 

@@ -6,6 +6,7 @@ _LONG = "REPEAT('x', 300)"
 _TEXTS = (
     "''", "'a'", "'abc  '", "'  '", "'héé'", "'12'", "'0'", "'1.5'", "'x,y'", "'X'", "'2024-02-29'", "'null'", "'ß '",
     "'2024-02-29 12:34:56'", "'12:34:56'", "'漢字😀'", "'line\\nbreak\\\\'", "REPEAT('x', 60)", "CONCAT(REPEAT('x', 8), '     ')",
+    "'abc\\t'", "'xxxx\\r\\n'",
 )  # fmt: skip
 _LATIN = tuple(text for text in _TEXTS if "漢" not in text)
 _LARGE = (
