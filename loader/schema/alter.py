@@ -34,7 +34,7 @@ from loader.schema.lexer import Token
 
 _INDEXES = {"INDEX", "KEY", "FULLTEXT", "SPATIAL"}
 _ENGINES = {
-    "INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ARCHIVE", "CSV", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER",
+    "INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ARCHIVE", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER",
     "COLUMNSTORE",
 }  # fmt: skip
 _WITHOUT_EFFECT = {

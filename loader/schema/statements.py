@@ -56,6 +56,9 @@ _ANALYZE = re.compile(r"\A(?:\s|/\*(?!M?!).*?\*/)*ANALYZE\s+(?:FORMAT\s*=\s*\w+\
 _EXECUTED = re.compile(r"/\*M?!")
 _PARSED_MOST = 16 * 1024
 """Maximum characters for the parser, which needs 30 seconds for a million."""
+_MODIFIERS = {"LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE"}
+"""Reserved words between a verb and its table. In `UPDATE LOW_PRIORITY t`, sqlglot takes the word for the table and `t`
+for its alias."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
 
 
@@ -163,7 +166,9 @@ def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName
     except (SqlglotError, RecursionError):
         return ()
     found = parsed.this if isinstance(parsed, exp.Insert) else parsed
-    names = dict.fromkeys(TableName(one.db or database, one.name) for one in found.find_all(exp.Table))
+    names = dict.fromkeys(TableName(one.db or database, one.name) for one in found.find_all(exp.Table)) if found else {}
+    if any(name.table.upper() in _MODIFIERS for name in names):
+        return ()
     return tuple(folded_table(name) if folds else name for name in names)
 
 

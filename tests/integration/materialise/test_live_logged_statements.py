@@ -69,6 +69,16 @@ def test_a_statement_that_mariadb_analyzes_while_it_runs(
         assert set(live.differences()) <= errors == set("abcd")
 
 
+def test_a_word_between_the_verb_and_the_table(live: LiveSource) -> None:
+    live.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)" for name in "ab"))
+    live.run(*(f"INSERT INTO {name} VALUES (1, 1)" for name in "ab"))
+    live.load()
+    live.run("SET SESSION binlog_format = MIXED", "UPDATE LOW_PRIORITY a SET n = 2")
+    errors = {one.table.partition(".")[2] for one in live.delta().tables if one.error}
+    assert live.differences() == ["a"]
+    assert "a" in errors
+
+
 def test_a_table_that_is_only_named_in_an_executable_comment(live: LiveSource) -> None:
     live.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)" for name in "ab"))
     live.run(*(f"INSERT INTO {name} VALUES (1, 1)" for name in "ab"))

@@ -144,6 +144,23 @@ def test_an_engine_without_rows(source: LiveSource, altered: bool) -> None:
     assert refusal_of_a_load(source, "child") == "tables of engine BLACKHOLE are not supported"
 
 
+@pytest.mark.parametrize("altered", [False, True])
+def test_an_engine_that_rounds(source: LiveSource, altered: bool) -> None:
+    """CSV stores 1.23457 for a FLOAT of 1.2345678."""
+    created = "CREATE TABLE child (id INT NOT NULL, p INT NOT NULL, f FLOAT NOT NULL)"
+    row = "INSERT INTO child VALUES (1, 1, 1.2345678)"
+    if altered:
+        source.run(created, row)
+        source.load()
+        source.run("ALTER TABLE child ENGINE = CSV")
+    else:
+        source.load()
+        source.run(f"{created} ENGINE = CSV", row)
+    assert source.run("SELECT f = 1.2345678 FROM child") == [(0,)]
+    right_or_stopped(source, stopped=True)
+    assert "engine CSV" in refusal_of_a_load(source, "child")
+
+
 def test_merged_tables_are_refused_by_a_load(source: LiveSource) -> None:
     """Their rows are those of other tables."""
     source.run(
