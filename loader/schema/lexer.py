@@ -16,7 +16,7 @@ NO_BACKSLASH_ESCAPES = 1 << 20
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
 _ESCAPED = {quote: re.compile(rf"{quote}{quote}|\\(.)", re.DOTALL) for quote in "'\""}
 _FORM = r"""
-    (?P<space> \s+ | \#[^\n]* | --(?=[\s\x00-\x1f]|\Z)[^\n]* )
+    (?P<space> [ \t\n\v\f\r]+ | \#[^\n]* | --(?=[\s\x00-\x1f]|\Z)[^\n]* )
   | (?P<open> /\*{executable}(?:\d{{5,6}})? )
   | (?P<comment> /\*(?!{executable}).*?\*/ )
   | (?P<close> \*/ )
@@ -25,13 +25,16 @@ _FORM = r"""
   | (?P<string> [nN]?'{single}*' {double_string} )
   | (?P<name> `(?:[^`]|``)*` {double_name} )
   | (?P<number> \d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$]) )
-  | (?P<word> [\w$\ufffd]+ )
+  | (?P<word> [\w$\x80-\U0010ffff]+ )
   | (?P<symbol> (?!/\*)[^'"`] )
 """
 
 
 UNKNOWN = "\ufffd"
 """Replaces invalid bytes in a statement: a name or value with it is not known."""
+
+_SPACE_OR_LETTER = "\u00a0"
+"""A space in character sets of one byte, and a letter of a name in UTF-8, as all other characters from U+0080 on."""
 
 
 class Token(NamedTuple):
@@ -125,6 +128,8 @@ def _append(found: list[Token], kind: str, raw: str, sql_mode: int) -> None:
             found[-1] = Token("number", f"0.{raw}")
         else:
             found.append(Token("word", raw))
+    elif kind == "word":
+        found.append(Token(kind, raw.replace(_SPACE_OR_LETTER, UNKNOWN)))
     else:
         found.append(Token(kind, raw))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -102,6 +103,17 @@ def test_existing_rows(live: LiveSource) -> None:
             wrong.append(f"{name}: {by[name].status}, server {list(there)}, warehouse {list(here)}")
     assert refused == []
     assert wrong == [], "\n".join(wrong)
+
+
+def test_names_without_quotes_that_end_with_a_space_of_unicode(live: LiveSource) -> None:
+    """The server takes the space for a letter of the name, so it is the name of another table."""
+    names = ("t", "t\u3000", "t€")
+    live.run(*(f"CREATE TABLE `{name}` (id INT PRIMARY KEY)" for name in names))
+    live.run(*(f"INSERT INTO `{name}` VALUES (1)" for name in names))
+    live.load()
+    live.run("SET NAMES utf8mb4", "TRUNCATE TABLE t\u3000", "DROP TABLE t€")
+    assert {one.table.partition(".")[2]: one.error for one in live.delta().tables} == dict.fromkeys(names)
+    assert (live.server_rows("t"), live.warehouse_rows("t")) == (Counter([(1,)]), Counter([(1,)]))
 
 
 def test_labels_of_logs_without_names(live: LiveSource) -> None:

@@ -271,6 +271,12 @@ def test_defaults(text: str) -> None:
         assert actions(f"ADD x INT {form} AFTER a, DROP y") == (expected, DropColumn("y"))
 
 
+@pytest.mark.parametrize("name", ["t\u3000", "t€", "\u0924\u093e\u0932\u093f\u0915\u093e", "t\u0085"])
+def test_names_with_any_character(name: str) -> None:
+    """A Unicode space is a letter of a name: another table `t` is not truncated."""
+    assert read(f"TRUNCATE TABLE {name}") == (Truncated(TableName("db", name)),)
+
+
 def test_strings_and_names_by_sql_mode() -> None:
     text = r"""ADD "x" INT DEFAULT '\'"""
     assert actions(text, ANSI_QUOTES | NO_BACKSLASH_ESCAPES) == (
@@ -283,6 +289,7 @@ UNREADABLE = {
     "ALTER TABLE t FROBNICATE x": T, "ALTER TABLE t ADD x FOO": T, "ALTER TABLE t ADD x INT FOO": T, "ALTER TABLE t ADD": T,
     "ALTER TABLE t ADD x INT, RENAME COLUMN a": None, "ALTER TABLE t ADD x FOO, RENAME TO u": None, "ALTER TABLE t DROP x y": T,
     "ALTER TABLE t ADD x TEXT(100)": T, "ALTER TABLE t ADD x ENUM(a)": T, "ALTER TABLE t ADD x INT DEFAULT": T,
+    "TRUNCATE TABLE t\u00a0": None,
     "ALTER TABLE t ADD caf\ufffd INT": T, "ALTER TABLE t ADD x ENUM('\ufffd')": T, "DROP TABLE caf\ufffd": None,
     "ALTER TABLE t ADD x (INT": T, "CREATE OR": None, "RENAME TABLE t u": None, "DROP TABLE `t": None, "USE x": None,
 }  # fmt: skip
