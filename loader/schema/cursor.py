@@ -65,7 +65,9 @@ class TokenCursor:
         """Read a name, bare or quoted."""
         found = self.pop("word", "name")
         if UNKNOWN in found:
-            raise UnreadableError("a name is not valid in the client's character set, or has U+00A0, which can be a space")
+            raise UnreadableError(
+                "a name is not valid in the client's character set, or has U+00A0, which can be a space"
+            )
         return found
 
     def table(self, database: str) -> TableName:
