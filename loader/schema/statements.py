@@ -14,7 +14,7 @@ from loader.model.name_folding import folded_table
 from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
-from loader.schema.lexer import Token, UnreadableError, tokens
+from loader.schema.lexer import UNKNOWN, Token, UnreadableError, tokens
 from loader.schema.statement_reader import has_query, inner_statement, table_changes, tables_of
 
 
@@ -80,7 +80,8 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     except UnreadableError:
         return Effect(Kind.BARRIER)
     if verb in _CHANGES_ROWS:
-        return Effect(Kind.ROWS, _written_tables(text, database, folds=folds))
+        readable = not any(map(_has_space, cursor.tokens))
+        return Effect(Kind.ROWS, _written_tables(text, database, folds=folds) if readable else ())
     found = _effect_of_changes(table_changes(text, database, sql_mode, mariadb, folds=folds))
     if verb == "CREATE" and found.tables and _creates_with_query(cursor.tokens):
         return Effect(Kind.ROWS, found.tables)
@@ -128,6 +129,11 @@ def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
         case (Shadowed(table),):
             return Effect(Kind.SHADOW, (table,))
     return Effect(Kind.BARRIER, tuple(dict.fromkeys(table for change in changes for table in tables_of(change))))
+
+
+def _has_space(token: Token) -> bool:
+    """Return whether a bare name has a space of Unicode: a letter for the server, and a space for sqlglot."""
+    return token.kind == "word" and any(one.isspace() or one == UNKNOWN for one in token.text)
 
 
 def _is_run(cursor: TokenCursor) -> bool:

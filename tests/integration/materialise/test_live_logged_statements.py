@@ -79,6 +79,15 @@ def test_a_word_between_the_verb_and_the_table(live: LiveSource) -> None:
     assert "a" in errors
 
 
+def test_a_name_without_quotes_that_ends_with_a_space_of_unicode(live: LiveSource) -> None:
+    live.run(*(f"CREATE TABLE `{name}` (id INT PRIMARY KEY, n INT)" for name in ("a", "a\u3000")))
+    live.run(*(f"INSERT INTO `{name}` VALUES (1, 1)" for name in ("a", "a\u3000")))
+    live.load()
+    live.run("SET NAMES utf8mb4", "SET SESSION binlog_format = MIXED", "UPDATE a\u3000 SET n = 2")
+    errors = {one.table.partition(".")[2] for one in live.delta().tables if one.error}
+    assert "a\u3000" in errors
+
+
 def test_a_table_that_is_only_named_in_an_executable_comment(live: LiveSource) -> None:
     live.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY, n INT)" for name in "ab"))
     live.run(*(f"INSERT INTO {name} VALUES (1, 1)" for name in "ab"))
