@@ -106,6 +106,8 @@ def _max_kept_text(old: Column, new: ColumnDefinition) -> int | None:
         raise NotLoggedError("CHAR removes trailing spaces")
     if new.type in {"char", "varchar"}:
         return new.length
+    if new.type == "longtext" or (old.type == new.type and old.charset == new.charset != ""):
+        return None
     most = _BYTES["char" if old.type == "enum" else old.type] * _WIDEST
     return None if most <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
 
