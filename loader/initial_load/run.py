@@ -217,8 +217,8 @@ def _check_log_has_grown(loads: Loads, spec: InitialLoadSpec, plan: LoadPlan) ->
     if plan.position == spec.not_before and loads.is_in_warehouse(plan):
         raise RetryableError(
             "the table cannot be read again, because the log has not grown since it was loaded",
-            why="there is one load per position of the log; if an earlier attempt to read it again has loaded it, nothing"
-            " is left to do",
+            why="there is one load per position of the log; if an earlier attempt to read it again has loaded it,"
+            " nothing is left to do",
             hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
             table=plan.name,
             position=plan.position,
