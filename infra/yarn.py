@@ -24,10 +24,11 @@ from loader.jars.resolve import jars_folder, java
 _JARS = Path(__file__).parent / "hadoop"
 _RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
-_DRIVER = b"job.py"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables that the daemons, and so the containers, get from this process."""
 _EXECUTOR = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
+_DRIVER = b"job.py"
+"""The file that the Python program of a driver runs."""
 _START_SECONDS = 90
 _MEMORY_MB = "8192"
 """What the node offers to containers. Nothing checks that the machine has it."""

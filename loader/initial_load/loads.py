@@ -17,6 +17,9 @@ from loader.staging.layout import load_folder, loaded_key
 from loader.staging.notes.finished_work import Loaded
 from loader.store.base import Store
 
+NEEDS_NEW_POSITION = "FLUSH BINARY LOGS on the source, so that its log position changes; then run again"
+"""What to do if a load needs a position of its own: there is one load of a table per position of the log."""
+
 _Document = TypeVar("_Document", bound=Document)
 
 
@@ -79,7 +82,7 @@ class Loads:
                 "an unfinished load at this position was planned for another definition of the table",
                 why="an older version of the loader planned it, the table was altered with sql_log_bin=0, or the"
                 " configuration had another undecodable",
-                hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
+                hint=NEEDS_NEW_POSITION,
                 table=plan.name,
                 position=plan.position,
             )

@@ -17,7 +17,7 @@ from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, Retr
 from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.load_planner import can_resume, plan_load
-from loader.initial_load.loads import Loads, manifest_key, plan_key
+from loader.initial_load.loads import NEEDS_NEW_POSITION, Loads, manifest_key, plan_key
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.server.replica import wait_for_reader
 from loader.initial_load.server.server_outages import ServerOutages
@@ -219,7 +219,7 @@ def _check_log_has_grown(loads: Loads, spec: InitialLoadSpec, plan: LoadPlan) ->
             "the table cannot be read again, because the log has not grown since it was loaded",
             why="there is one load per position of the log; if an earlier attempt to read it again has loaded it,"
             " nothing is left to do",
-            hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
+            hint=NEEDS_NEW_POSITION,
             table=plan.name,
             position=plan.position,
         )

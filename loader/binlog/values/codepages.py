@@ -68,7 +68,7 @@ def _unambiguous(charset: str) -> NDArray[np.uint16]:
     warehouse. The sequence that stays is the first one, and in cp932 the one to which the servers convert (tests/
     integration/types). In sjis they convert a backslash to 0x815f, but 0x5c stays.
     """
-    codes = _tables()[charset].copy()
+    codes = _tables()[charset]
     is_late = np.zeros(len(codes), np.bool_)
     if charset == "cp932":
         is_late[_NEC_SELECTED] = True

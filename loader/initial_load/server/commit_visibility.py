@@ -78,10 +78,10 @@ def _ended_xa(connection: Connection[Any]) -> Callable[[], bool]:
     """Return the function that asks MariaDB whether every XA transaction that is committed in the log is visible.
 
     MariaDB writes XA COMMIT to the log and moves the position of snapshots, and only then commits in the engine (seen
-    on 10.11). Meanwhile XA RECOVER still shows the transaction, like one that is only prepared. So those that it shows
-    now are waited for. Nothing slow is between the two steps, not even semi-synchronous replication. So a transaction
-    that is still shown after ten seconds counts as only prepared, until the server begins another XA COMMIT. So loads
-    of many tables wait once for it.
+    on 10.11). Between the two steps, XA RECOVER lists the transaction in the same way as a prepared one. So the
+    function asks about all transactions in that list. Both steps follow each other at once, also with semi-synchronous
+    replication. So a transaction that is still in the list after ten seconds counts as only prepared. This holds until
+    the server begins another XA COMMIT, so loads of many tables wait only once.
     """
     server = (str(connection.host), int(connection.port))
     commits, began = count_xa_commits(connection), time.monotonic()

@@ -145,6 +145,11 @@ class TableMetadata:
         found: dict[str, Any] = json.loads(parser.toJson(schema))
         return found
 
+    @property
+    def column_names(self) -> set[str]:
+        """The names of the columns of the table."""
+        return {field["name"] for field in self.schema["fields"]}
+
     def renamed_since(self, snapshot: int) -> dict[str, str]:
         """Return the columns that have another name than in a kept snapshot, by their name in it."""
         names = {field["id"]: field["name"] for field in self.schema["fields"]}

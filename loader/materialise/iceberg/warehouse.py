@@ -179,7 +179,7 @@ class Warehouse:
         layout = Layout(recorded_schema(metadata, table), self.rule(table))
         names = {column.name: layout.name(column.name) for column in layout.schema.columns}
         mapped = {column: name for column, name in names.items() if column != name}
-        present = {field["name"] for field in metadata.schema["fields"]} if mapped else set()
+        present = metadata.column_names if mapped else set()
         for column, name in mapped.items():
             if column in present and name not in present:
                 raise UsageError(

@@ -1,4 +1,4 @@
-"""The tables of a job that takes all tables: those that the warehouse still has."""
+"""The tables of a job that runs for all tables of a source."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def remaining_tables(chain: Chain, record: Published | None, warehouse: Warehouse, retries: Retries) -> set[TableName]:
-    """Return the known tables, except those that a person removed from the warehouse.
+    """Return the known tables that are still in the warehouse: a person may have removed some.
 
-    A removed table was dropped by the log or is excluded, so the newest record does not name it. Only its initial load
-    is still staged.
+    The source dropped such a table, or the configuration excludes it, so the newest record does not name it. Only its
+    initial load is still staged.
 
     Args:
         chain: the intervals of the source.

@@ -57,7 +57,7 @@ def _commits_since(metadata: TableMetadata, seqno: int) -> set[int]:
 
 def _unfinished_loads(metadata: TableMetadata, seqno: int) -> set[int]:
     """Return the initial loads in main that may include changes after a seqno."""
-    return {one.id for one in metadata.ancestry(metadata.head) if int(one.summary.get(EXACT_AT_SEQNO, 0)) > seqno}
+    return {one.id for one in metadata.ancestry(metadata.head) if one.count(EXACT_AT_SEQNO) > seqno}
 
 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:

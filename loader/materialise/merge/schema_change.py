@@ -46,7 +46,7 @@ def prepare_columns(
         BranchLostError: another commit moved main. Nothing was changed.
     """
     unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
-    present = {field["name"] for field in metadata.schema["fields"]}
+    present = metadata.column_names
     left = any(name.startswith(ALIAS_PREFIX) for name in present)
     complete = all(column.name in present for layout in layouts for column in layout.columns)
     if not layouts or (unchanged and complete and not left):
@@ -78,7 +78,7 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
     Raises:
         DataError: another tool dropped a column.
     """
-    present = {field["name"] for field in metadata.schema["fields"]}
+    present = metadata.column_names
     if metadata.applied:
         present -= metadata.dropped_since(metadata.applied.snapshot)
     kept = {column.name for column in before.columns}

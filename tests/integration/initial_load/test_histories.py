@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from loader.initial_load.documents import LoadPlan
-from loader.initial_load.load_planner import plan_load
 from loader.initial_load.run import find_staged_loads, stage_tables
 from loader.model.position import Position
 from loader.spark.workers import Threads
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
+from tests.support.planned_loads import change_after_plan
 
 pytestmark = pytest.mark.integration
 
@@ -23,12 +21,7 @@ def test_a_load_in_chunks_is_no_load_of_a_history(
 ) -> None:
     source.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
 
-    def planned(*arguments: Any) -> LoadPlan:
-        plan = plan_load(*arguments)
-        source.run("INSERT INTO t VALUES (2)")
-        return plan
-
-    monkeypatch.setattr("loader.initial_load.run.plan_load", planned)
+    change_after_plan(monkeypatch, lambda: source.run("INSERT INTO t VALUES (2)"))
     spec = spec_of(source, tmp_path)
     (chunked,) = stage_tables(Threads(1), spec).tables
     assert chunked.rows == 2

@@ -51,7 +51,7 @@ def insert(connection: Connection[Any], name: str, *statements: str) -> None:
 def test_a_load_waits_for_transactions_that_may_be_committing(
     mariadb: SourceServer, tmp_path: Path, columns: str, load: Any
 ) -> None:
-    """XA RECOVER shows them like those that are only prepared."""
+    """XA RECOVER does not tell them from prepared transactions."""
     mariadb.run(f"CREATE TABLE t ({columns})", "INSERT INTO t VALUES (0)")
     with prepared(mariadb, 1) as writer, ThreadPoolExecutor(1) as pool:
         loading: Future[Any] = pool.submit(load, mariadb, tmp_path)

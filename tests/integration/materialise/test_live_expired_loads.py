@@ -8,10 +8,9 @@ from typing import Any, cast
 import pytest
 
 from loader import pipeline
-from loader.initial_load.documents import LoadPlan
-from loader.initial_load.load_planner import plan_load
 from loader.materialise.jobs.maintain_job import maintain
 from tests.integration.materialise.live_source import LiveSource, live
+from tests.support.planned_loads import change_after_plan
 
 __all__ = ["live"]
 pytestmark = [
@@ -23,14 +22,12 @@ pytestmark = [
 def test_a_table_that_was_altered_while_it_was_read_stops(live: LiveSource, monkeypatch: pytest.MonkeyPatch) -> None:
     live.run("CREATE TABLE a (id INT PRIMARY KEY, x INT, y INT)", "INSERT INTO a VALUES (1, 10, 20)")
 
-    def planned(*arguments: Any) -> LoadPlan:
-        plan = plan_load(*arguments)
+    def change() -> None:
         live.run("INSERT INTO a VALUES (2, 10, 20)")
         live.stage()
         live.run("ALTER TABLE a CHANGE x y INT AFTER id, CHANGE y x INT AFTER id")
-        return plan
 
-    monkeypatch.setattr("loader.initial_load.run.plan_load", planned)
+    change_after_plan(monkeypatch, change)
     live.load()
     assert live.statuses(live.merge()) == {"a": "applied"}
     _expire_snapshots(live)

@@ -8,14 +8,13 @@ from typing import Any, cast
 import pytest
 
 from loader import pipeline
-from loader.initial_load.documents import LoadPlan
-from loader.initial_load.load_planner import plan_load
 from loader.initial_load.run import find_staged_loads
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.load.load_run import load
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName
 from tests.integration.materialise.live_source import LiveSource, live
+from tests.support.planned_loads import change_after_plan
 
 __all__ = ["live"]
 pytestmark = [
@@ -27,13 +26,8 @@ pytestmark = [
 def test_no_change_is_in_the_history_twice(live: LiveSource, monkeypatch: pytest.MonkeyPatch) -> None:
     live.run("CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1)")
 
-    def planned(*arguments: Any) -> LoadPlan:
-        plan = plan_load(*arguments)
-        live.run("INSERT INTO a VALUES (2)")
-        return plan
-
     with monkeypatch.context() as patched:
-        patched.setattr("loader.initial_load.run.plan_load", planned)
+        change_after_plan(patched, lambda: live.run("INSERT INTO a VALUES (2)"))
         live.load()
     live.delta()
     warehouse = Warehouse(live.spark, live.settings.catalog)

@@ -218,6 +218,16 @@ def test_rows_of_types_that_the_log_does_not_tell_go_by_the_statements_too(
         assert manifest.left_out == ()
 
 
+def taken_over(shop: Shop, replica: Server) -> Shop:
+    """Kill the server, and return the shop on its replica, which has all transactions."""
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    shop.server.kill()
+    files = TransportSettings(kind="file", path=str(replica.log_dir), server=address_of(replica))
+    settings = shop.settings.model_copy(update={"server": address_of(replica), "transport": files})
+    return Shop(replica, settings, shop.metadata)
+
+
 def test_a_followed_server_goes_on_from_the_document(pair: tuple[Server, Server], tmp_path: Path) -> None:
     first, second = pair
     metadata = "MINIMAL" if first.kind == "mysql" else "NO_LOG"
@@ -227,11 +237,7 @@ def test_a_followed_server_goes_on_from_the_document(pair: tuple[Server, Server]
     shop.run("ALTER TABLE nameless.swapped RENAME COLUMN p TO r\nINSERT INTO nameless.swapped VALUES (1,2,3)")
     old = shop.delta()
     shop.run("ALTER TABLE nameless.b ADD w INT UNSIGNED\nINSERT INTO nameless.b VALUES ('x',1,4294967295)")
-    caught_up(first, second)
-    stop_replica(second)
-    first.kill()
-    files = TransportSettings(kind="file", path=str(second.log_dir), server=address_of(second))
-    there = Shop(second, shop.settings.model_copy(update={"server": address_of(second), "transport": files}), metadata)
+    there = taken_over(shop, second)
     there.run("ALTER TABLE nameless.swapped RENAME COLUMN q TO p\nINSERT INTO nameless.swapped VALUES (2,3,4)")
     manifest = there.delta()
     assert (manifest.generation, manifest.nameless, manifest.left_out) == ("0002", True, ())
@@ -267,11 +273,7 @@ def test_a_followed_server_does_not_forget_what_was_said(
     text = run(first, "SHOW CREATE TABLE nameless.swapped")[0][1]
     pipeline.set_table_schema(shop.settings, SWAPPED, str(log_end_of(first)), text)
     shop.run("INSERT INTO nameless.swapped (id, p, q) VALUES (2,10,20)")
-    caught_up(first, second)
-    stop_replica(second)
-    first.kill()
-    files = TransportSettings(kind="file", path=str(second.log_dir), server=address_of(second))
-    there = Shop(second, shop.settings.model_copy(update={"server": address_of(second), "transport": files}), metadata)
+    there = taken_over(shop, second)
     manifest = there.delta()
     rows = [
         dict(zip([column["name"] for column in manifest.schemas[schema]["columns"]], line[1:], strict=True))
