@@ -83,15 +83,14 @@ def _ended_xa(connection: Connection[Any]) -> Callable[[], bool]:
     replication. So a transaction that is still in the list after ten seconds counts as only prepared. This holds until
     the server begins another XA COMMIT, so loads of many tables wait only once.
     """
-    server = (str(connection.host), int(connection.port))
     commits, began = count_xa_commits(connection), time.monotonic()
-    shown = _prepared_xa(connection) - _only_prepared(connection, server)
+    left = _perhaps_committing(connection)
 
     def ended() -> bool:
-        left = shown & _prepared_xa(connection)
+        left.intersection_update(_prepared_xa(connection))  # an application can use the id of an ended one again
         if left and time.monotonic() >= began + _XA_SECONDS:
             _LOG.warning("%d XA transactions stay prepared; they count as not committed", len(left))
-            _LINGERING[server] = _Lingering(frozenset(left), commits, began)
+            _LINGERING[_address(connection)] = _Lingering(frozenset(left), commits, began)
             return True
         return not left
 
@@ -116,9 +115,13 @@ _LINGERING: dict[tuple[str, int], _Lingering] = {}
 """What this process has found, by host and port."""
 
 
-def _only_prepared(connection: Connection[Any], server: tuple[str, int]) -> frozenset[tuple[Any, ...]]:
+def _address(connection: Connection[Any]) -> tuple[str, int]:
+    return str(connection.host), int(connection.port)
+
+
+def _only_prepared(connection: Connection[Any]) -> frozenset[tuple[Any, ...]]:
     """Return the transactions that are certainly only prepared: since they were found, no XA COMMIT has begun."""
-    found = _LINGERING.get(server)
+    found = _LINGERING.get(_address(connection))
     if found is None or found.commits != count_xa_commits(connection):
         return frozenset()
     ((_, uptime),) = query(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
@@ -126,8 +129,18 @@ def _only_prepared(connection: Connection[Any], server: tuple[str, int]) -> froz
     return frozenset() if was_restarted else found.transactions
 
 
+def _perhaps_committing(connection: Connection[Any]) -> set[tuple[Any, ...]]:
+    return _prepared_xa(connection) - _only_prepared(connection)
+
+
 def _prepared_xa(connection: Connection[Any]) -> set[tuple[Any, ...]]:
     return set(query(connection, "XA RECOVER"))
+
+
+def count_ended_xa_commits(connection: Connection[Any]) -> int | None:
+    """Return `count_xa_commits` of MariaDB if all these transactions are visible; None if some may not be."""
+    commits = count_xa_commits(connection)
+    return None if _perhaps_committing(connection) else commits
 
 
 def count_xa_commits(connection: Connection[Any]) -> int:

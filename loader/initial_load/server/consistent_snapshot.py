@@ -8,11 +8,11 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load.server.commit_visibility import count_xa_commits, wait_until_visible
+from loader.initial_load.server.commit_visibility import count_ended_xa_commits, count_xa_commits, wait_until_visible
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.schemas import quote_name
-from loader.source.server_facts import log_end, query
+from loader.source.server_facts import log_end, query, read_identity
 
 _LONGEST_SECONDS = 60
 SNAPSHOT_ENGINE = "InnoDB"
@@ -24,25 +24,25 @@ def open_snapshot(connection: Connection[Any]) -> Position:
     """Begin a transaction that sees everything up to the returned position and nothing after it.
 
     The session must use REPEATABLE READ. MariaDB and Percona Server tell the position (status `binlog_snapshot_file`).
-    It counts unless an XA COMMIT began meanwhile: MariaDB's position may include it before its rows are visible.
+    It counts if no XA COMMIT was under way: MariaDB's position may include it before its rows are visible.
 
     MySQL does not tell the position. There, snapshots are opened until the end of the log is the same before and after:
     everything before that end is visible to the snapshot. A commit is in the log before it is visible, so the snapshot
     contains nothing after that end.
 
     Raises:
-        RetryableError: the log grew, or an XA COMMIT began, during every attempt.
+        RetryableError: the log grew, or an XA COMMIT was under way, during every attempt.
     """
-    began = time.monotonic()
+    began, on_mariadb = time.monotonic(), read_identity(connection).kind == "mariadb"
     while time.monotonic() - began < _LONGEST_SECONDS:
-        commits = count_xa_commits(connection)
         before = log_end(connection)
         wait_until_visible(connection, before)
+        commits = count_ended_xa_commits(connection) if on_mariadb else None
         query(connection, _OPEN)
         status = query(connection, "SHOW STATUS LIKE 'binlog_snapshot%'")
         told = {str(name).lower(): str(value) for name, value in status}
         if told.get("binlog_snapshot_file"):
-            if count_xa_commits(connection) == commits:
+            if not on_mariadb or count_xa_commits(connection) == commits:
                 return Position.at(told["binlog_snapshot_file"], int(told["binlog_snapshot_position"]))
         elif log_end(connection) == before:
             return before

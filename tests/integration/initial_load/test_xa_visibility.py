@@ -15,7 +15,7 @@ import pytest
 from pymysql.connections import Connection
 
 from loader.initial_load.server import commit_visibility, consistent_snapshot
-from loader.initial_load.server.commit_visibility import wait_until_visible
+from loader.initial_load.server.commit_visibility import count_xa_commits, wait_until_visible
 from loader.initial_load.server.consistent_snapshot import open_snapshot
 from loader.model.position import Position
 from loader.source.server_facts import log_end, query
@@ -98,14 +98,17 @@ def test_a_snapshot_during_which_a_transaction_is_committed_is_opened_again(
 ) -> None:
     mariadb.run("CREATE TABLE t (id INT)")
     waits: list[Position] = []
+    monkeypatch.setattr(consistent_snapshot, "wait_until_visible", lambda _, position: waits.append(position))
     with prepared(mariadb, 1) as writer, mariadb.connected() as connection:
 
-        def wait(_connection: Connection[Any], position: Position) -> None:
-            if not waits:
+        def count(_connection: Connection[Any]) -> int:
+            """Count, and then commit a transaction for which nobody has waited."""
+            found = count_xa_commits(connection)
+            if len(waits) == 1:
                 query(writer, "XA COMMIT 'x'")
-            waits.append(position)
+            return found
 
-        monkeypatch.setattr(consistent_snapshot, "wait_until_visible", wait)
+        monkeypatch.setattr(consistent_snapshot, "count_ended_xa_commits", count)
         assert open_snapshot(connection) == mariadb.log_end()
     assert len(waits) == 2
 
@@ -130,16 +133,18 @@ def test_loads_among_many_transactions(source: SourceServer) -> None:
     found = []
     with ThreadPoolExecutor(WRITERS) as pool, source.connected() as connection:
         writers = [pool.submit(write, number) for number in range(WRITERS)]
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            position = open_snapshot(connection)
-            found.append((position, position, rows_of(source, connection, "t")))
-            query(connection, "ROLLBACK")
-            position = log_end(connection)
-            wait_until_visible(connection, position)
-            rows = rows_of(source, connection, "k")
-            found.append((position, log_end(connection), rows))
-        done.set()
+        try:
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                position = open_snapshot(connection)
+                found.append((position, position, rows_of(source, connection, "t")))
+                query(connection, "ROLLBACK")
+                position = log_end(connection)
+                wait_until_visible(connection, position)
+                rows = rows_of(source, connection, "k")
+                found.append((position, log_end(connection), rows))
+        finally:
+            done.set()
         for writer in writers:
             writer.result(SECONDS)
     assert len(found) > 10
