@@ -13,8 +13,8 @@ from loader.errors import GapError, RetryableError, UsageError
 from loader.initial_load.chunks import find_bounds, select_expression, suggest_rows
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
+from loader.initial_load.estimated_chunks import estimate_bounds, has_estimates
 from loader.initial_load.server.commit_visibility import wait_until_visible
-from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.server.replica import check_reader, check_same_definition, gtids_to_wait_for
 from loader.initial_load.server.throttle import wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
@@ -26,7 +26,7 @@ from loader.source.digest import definition_digest
 from loader.source.loadable import check_loadable
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
-from loader.source.table_sizes import read_size
+from loader.source.table_sizes import TableSize, read_size
 from loader.source.virtual_columns import find_offset_texts
 from loader.transport.server.connection import connected
 
@@ -57,12 +57,12 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
         update={"index": key.index, "key": parts, "gtids": gtids}
     )
     ordered = not any(part.prefix for part in key.parts) and not _has_padded_key(connection, schema)
-    rows = spec.chunk_rows or suggest_rows(read_size(connection, table))
+    size = read_size(connection, table)
     with connected(spec.read_from) if spec.read_from else nullcontext(connection) as reading:
         if spec.read_from:
             check_reader(reading, plan)
             check_same_definition(connection, reading, plan)
-        bounds = _bounds(reading, plan, rows, spec.limits) if ordered else ()
+        bounds = _bounds(reading, plan, spec, size) if ordered else ()
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})
@@ -87,18 +87,21 @@ def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
         ) from error
 
 
-def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int, limits: ReadLimits) -> tuple[Bound, ...]:
-    """Return the bounds of the chunks. Wait for the server before each, because it walks an index for them.
+def _bounds(connection: Connection[Any], plan: LoadPlan, spec: InitialLoadSpec, size: TableSize) -> tuple[Bound, ...]:
+    """Return the bounds of the chunks. Wait for the server before each, because it may walk an index for them.
 
     Raises:
         RetryableError: the table was altered, so the server refuses to read it as planned.
     """
+    rows = spec.chunk_rows or suggest_rows(size)
+    estimated = not spec.chunk_rows and has_estimates(plan, size)
+    found = estimate_bounds(connection, plan, size, rows) if estimated else find_bounds(connection, plan, rows)
     bounds = []
     try:
-        wait_for_server(connection, limits)
-        for bound in find_bounds(connection, plan, rows):
+        wait_for_server(connection, spec.limits)
+        for bound in found:
             bounds.append(bound)
-            wait_for_server(connection, limits)
+            wait_for_server(connection, spec.limits)
         return tuple(bounds)
     except MySQLError as error:
         if connection.open and is_altered(connection, plan):
