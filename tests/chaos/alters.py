@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from tests.chaos.catalogue import Catalogue
 from tests.chaos.schema import column, column_name, column_type
-from tests.chaos.values import quoted
+from tests.chaos.values import quoted, text
 from tests.chaos.workload import Table
 
 _WIDER = {
@@ -89,11 +91,24 @@ def alter_otherwise(catalogue: Catalogue) -> None:
     """Add a column with a default in a session of another character set, sql_mode or time zone."""
     rng = catalogue.rng
     for table in catalogue.some(1, kept=True):
-        setting, back = rng.choice(_SETTINGS)
+        setting, back = rng.choice(_SETTINGS["both"] + _SETTINGS[catalogue.kind])
         new = quoted(column_name(rng, {one.name for one in table.columns}))
-        default = rng.choice(_DEFAULTS)
+        part = rng.choice([f"ADD COLUMN {new} {rng.choice(_DEFAULTS)}", *_restricted(rng, table)])
         before, after = catalogue.changes(table.name), catalogue.changes(table.name)
-        catalogue.do(*before, setting, f"ALTER TABLE {table.quoted} ADD COLUMN {new} {default}", *after, back)
+        catalogue.do(*before, setting, f"ALTER TABLE {table.quoted} {part}", *after, back)
+
+
+def _restricted(rng: Random, table: Table) -> list[str]:
+    """Return changes of columns that the server makes only if a session's modes, or the rows, allow it."""
+    chosen = [one for one in table.others if one.type in {"int", "varchar", "enum", "set", "datetime", "decimal"}]
+    if not chosen:
+        return []
+    one = rng.choice(chosen)
+    kind = f"{one.declared}{_charset(one.charset)}"
+    if one.type in {"enum", "set"}:
+        labels = rng.sample([*one.labels, "new"], k=len(one.labels) + 1)
+        kind = f"{one.type.upper()}({', '.join(map(text, labels))}){_charset(one.charset)}"
+    return [f"MODIFY COLUMN {one.quoted} {kind} {rng.choice(['NULL', 'NOT NULL'])}"]
 
 
 def by_statement(catalogue: Catalogue) -> None:
@@ -108,13 +123,46 @@ def by_statement(catalogue: Catalogue) -> None:
 
 
 _OF_KEYS = {"int", "date", "varchar"}
-_SETTINGS = [
-    ("SET NAMES latin1", "SET NAMES utf8mb4"),
-    ("SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = DEFAULT"),
-    ("SET SESSION time_zone = '-07:00'", "SET SESSION time_zone = '+00:00'"),
-]
+_NAMES, _MODE = "SET NAMES utf8mb4", "SET SESSION sql_mode = DEFAULT"
+_SETTINGS = {
+    "both": [
+        *((f"SET NAMES {charset}", _NAMES) for charset in ("latin1", "binary", "gbk", "cp1251", "swe7")),
+        *(
+            (f"SET SESSION sql_mode = '{mode}'", _MODE)
+            for mode in ("ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "", "TRADITIONAL", "ANSI")
+        ),
+        ("SET SESSION time_zone = '-07:00'", "SET SESSION time_zone = '+00:00'"),
+    ],
+    "mysql": [("SET SESSION sql_mode = 'TIME_TRUNCATE_FRACTIONAL'", _MODE)],
+    "mariadb": [
+        (f"SET SESSION sql_mode = '{mode}'", _MODE)
+        for mode in ("EMPTY_STRING_IS_NULL", "TIME_ROUND_FRACTIONAL", "ORACLE")
+    ],
+}
+"""Of both servers and of one of them: settings of a session that change what literals mean, and how to go back."""
 _DEFAULTS = [
     r"VARCHAR(20) DEFAULT 'a\\b'",
+    "VARCHAR(20) NOT NULL DEFAULT _utf8mb4'é'",
+    "VARCHAR(20) CHARACTER SET latin1 NOT NULL DEFAULT N'é'",
+    "CHAR(6) CHARACTER SET ucs2 NOT NULL DEFAULT 'dé '",
+    "VARCHAR(6) NOT NULL DEFAULT ''",
+    "VARCHAR(6) NOT NULL DEFAULT 12",
+    "DATE NOT NULL DEFAULT '20-1-2'",
+    "DATE NOT NULL DEFAULT 20200102",
+    "TIME(1) NOT NULL DEFAULT '-1:2:3.46'",
+    "DATETIME(1) NOT NULL DEFAULT '2020-02-02 02:02:02.987'",
+    "YEAR NOT NULL DEFAULT 5",
+    "INT NOT NULL DEFAULT '7'",
+    "INT NOT NULL DEFAULT x'31'",
+    "BIT(8) NOT NULL DEFAULT b'101'",
+    "DECIMAL(4,1) NOT NULL DEFAULT 1.25",
+    "FLOAT NOT NULL DEFAULT 0.1",
+    "DOUBLE NOT NULL DEFAULT -0.0",
+    "ENUM('a','b') NOT NULL DEFAULT 'B'",
+    "SET('a','b') NOT NULL DEFAULT 'b,a'",
+    "BINARY(4) NOT NULL DEFAULT 'ab'",
+    "INT NULL DEFAULT (NULL)",
+    "JSON NOT NULL",
     "VARCHAR(20) DEFAULT 'dé'",
     "TIMESTAMP(3) NULL DEFAULT '2020-02-02 02:02:02.123'",
     "DATETIME NOT NULL DEFAULT '2020-02-02 02:02:02'",

@@ -101,7 +101,8 @@ def scenario(
 
 
 def _log_options(rng: Random, kind: Kind) -> dict[str, str | None]:
-    """How the server writes its log: compressed, without checksums, or in many small files."""
+    """How the server writes its log: compressed, without checksums, in many small files or events, with the statements
+    of rows, or with an event before and after an ALTER TABLE."""
     found: dict[str, str | None] = {}
     if rng.random() < 0.25:
         found |= (
@@ -115,4 +116,10 @@ def _log_options(rng: Random, kind: Kind) -> dict[str, str | None]:
         found["max_binlog_size"] = "65536"
     if kind == "mysql" and rng.random() < 0.2:
         found["sql_generate_invisible_primary_key"] = "ON"
+    if rng.random() < 0.2:
+        found["binlog_row_event_max_size"] = "256"  # the rows of a statement are in several events
+    if kind == "mysql" and rng.random() < 0.2:
+        found["binlog_rows_query_log_events"] = "ON"
+    if kind == "mariadb" and rng.random() < 0.3:
+        found["binlog_alter_two_phase"] = "ON"
     return found
