@@ -21,9 +21,9 @@ _SEED = int(os.environ.get("LOADER_CHAOS_SEED", "0")) or randrange(10**6)
 
 
 @pytest.mark.skipif(_SWEEP, reason="many seeds run for an hour instead")
-@pytest.mark.parametrize(("kind", "seed"), [("mysql", 3181), ("mariadb", 762)])
+@pytest.mark.parametrize(("kind", "seed"), [("mysql", 1784), ("mariadb", 2486)])
 def test_one_seed_ends_up_equal(kind: Kind, seed: int, tmp_path: Path) -> None:
-    """On MySQL a delta is killed. On MariaDB, whose log is compressed, the server dies."""
+    """On MySQL a replica takes over. On MariaDB, whose log is compressed, the server dies during a load."""
     chosen = scenario(seed, kind, writers=1)
     assert attempt(chosen, time.monotonic() + 120, rounds=1, keep=tmp_path, reduce_seconds=60)
 
