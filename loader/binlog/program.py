@@ -23,6 +23,7 @@ from loader.binlog.values.operations import (
     FLOAT,
     HEX,
     HEXED,
+    HEXED_KEY,
     INET4,
     INET6,
     INT,
@@ -79,7 +80,9 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallback: bool = False) -> Program:
+def compile_program(
+    schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallback: bool = False, same_keys: bool = False
+) -> Program:
     """Compile the program of a table.
 
     Args:
@@ -88,6 +91,7 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
             compressed column, OLD_FORMAT for a time in an old format (values.legacy_temporal).
         hex_fallback: write bytes that are invalid in their character set as hex, see HEXED. Otherwise they are
             an error.
+        same_keys: two keys may have the same text, see HEXED_KEY. This is for listings.
 
     Raises:
         UnsupportedError: a column type or character set is not supported.
@@ -96,9 +100,10 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
     check_ranges(schema)
     texts: list[bytes] = []
     first = codepage_offsets(schema.columns, schema.key)
+    flags = [hex_flag(column, () if same_keys else schema.key, hex_fallback=hex_fallback) for column in schema.columns]
     rows = [
-        _fields(schema, column, prefix, texts, first, hex_fallback)
-        for column, prefix in zip(schema.columns, prefixes, strict=True)
+        _fields(schema, column, prefix, texts, first, flag)
+        for column, prefix, flag in zip(schema.columns, prefixes, flags, strict=True)
     ]
     order = {column.name: index for index, column in enumerate(schema.columns)}
     blob = b"".join(texts)
@@ -158,12 +163,29 @@ def text_operation(charset: str, first: dict[str, int], *, in_key: bool = False)
     return MULTIBYTE, offset, longest, 3
 
 
-def why_not_text(column: Column, key: tuple[str, ...]) -> str:
-    """Return why bytes may be no text of a column although the server has a character for them; empty if none may be.
+def hex_flag(column: Column, key: tuple[str, ...], *, hex_fallback: bool) -> int:
+    """Return what is added to the operation of a text: HEXED, HEXED_KEY or nothing.
 
     `key`: names of the columns of the key.
     """
-    if column.name not in key or column.charset not in codepages.AMBIGUOUS:
+    if not hex_fallback:
+        return 0
+    return HEXED_KEY if column.name in key else HEXED
+
+
+def why_not_text(column: Column, key: tuple[str, ...], *, hex_fallback: bool) -> str:
+    """Return why a value may be no text of a column although it is one on the server; empty if none may be.
+
+    `key`: names of the columns of the key.
+    """
+    if column.name not in key or type_of(column).encoding is not Encoding.TEXT:
+        return ""
+    if hex_fallback:
+        return (
+            r"a key must not have a text such as \x61a1: with undecodable = hex, invalid bytes are staged like this,"
+            " and they are another key on the server"
+        )
+    if column.charset not in codepages.AMBIGUOUS:
         return ""
     return (
         f"{column.charset} has several byte sequences for some characters; only one of them is read in a key, because"
@@ -172,7 +194,7 @@ def why_not_text(column: Column, key: tuple[str, ...]) -> str:
 
 
 def _fields(
-    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hex_fallback: bool
+    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], flag: int
 ) -> list[int]:
     known = type_of(column, schema.name)
     encoding, size = known.encoding, known.log_bytes
@@ -194,9 +216,9 @@ def _fields(
     if encoding is Encoding.JSON:
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
-        op, _, _, x, y, _ = _variable_fields(schema, column, prefix - PACKED, first, hex_fallback)
+        op, _, _, x, y, _ = _variable_fields(schema, column, prefix - PACKED, first, flag)
         return [COMPRESSED, prefix - PACKED, op, x, y, 0]
-    return _variable_fields(schema, column, prefix, first, hex_fallback)
+    return _variable_fields(schema, column, prefix, first, flag)
 
 
 def _decimal_bytes(column: Column) -> int:
@@ -221,9 +243,7 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable_fields(
-    schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool
-) -> list[int]:
+def _variable_fields(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], flag: int) -> list[int]:
     encoding = type_of(column, schema.name).encoding
     if encoding is Encoding.BYTES:
         return [HEX, prefix, column.size, column.size, 0, 2]
@@ -235,7 +255,7 @@ def _variable_fields(
     operation = text_operation(column.charset, first, in_key=in_key) if encoding is Encoding.TEXT else None
     if operation:
         op, x, y, most = operation
-        return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]
+        return [op + flag, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not supported by this version",
         hint=f"{schema.name.exclusion}, or convert the column to utf8mb4",

@@ -16,6 +16,7 @@ from loader.binlog.partial_updates import expand_partial_updates, is_partial
 from loader.binlog.program import Program, why_not_text
 from loader.binlog.table_registry import TableRegistry, UnstagedRow
 from loader.binlog.values.binary_json import STACK
+from loader.binlog.values.operations import HEXED, OP
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import TableSchema
 
@@ -260,11 +261,12 @@ class Stager:
             )
         if status == k.BAD_VALUE:
             column = program.schema.columns[int(state[k.COLUMN])]
+            hexed = bool(program.columns[int(state[k.COLUMN]), OP] >= HEXED)
             return DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                why=why_not_text(column, program.schema.key),
+                why=why_not_text(column, program.schema.key, hex_fallback=hexed),
                 hint="look at the row with mysqlbinlog -vv, and fix it at the source"
-                + (HEX_HINT if column.charset else ""),
+                + (HEX_HINT if column.charset and not hexed else ""),
                 **place,
                 column=column.name,
             )

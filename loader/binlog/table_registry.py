@@ -104,7 +104,7 @@ class TableRegistry:
             gives each of its row events a program.
         named_versions: the same for a table whose table maps have column names, where one schema (`known`) is not
             right for all of its rows.
-        hex_fallback: see `compile_program`.
+        hex_fallback, same_keys: see `compile_program`.
         markers: tables that mark a transaction to skip. They are not captured.
         ignore_sequences: do not capture MariaDB's sequences, whatever their names.
         isolate: note a captured table whose rows cannot be staged in `unstaged`, instead of raising the reason.
@@ -127,6 +127,7 @@ class TableRegistry:
         versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         named_versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         hex_fallback: bool = False,
+        same_keys: bool = False,
         markers: Container[TableName] = (),
         ignore_sequences: bool = False,
         isolate: bool = False,
@@ -140,6 +141,7 @@ class TableRegistry:
         self.unstaged: dict[TableName, UnstagedRow] = {}
         self._nameless = nameless
         self._hex_fallback = hex_fallback
+        self._same_keys = same_keys
         self._markers = markers
         self._ignores_sequences = ignore_sequences and mariadb
         self._isolates = isolate
@@ -282,7 +284,9 @@ class TableRegistry:
         if self._whole_times and self.mariadb and known is None and table.has_old_times:
             self.assumed.add(table.name)
         number = len(self.programs)
-        self.programs.append(compile_program(schema, prefixes, hex_fallback=self._hex_fallback))
+        self.programs.append(
+            compile_program(schema, prefixes, hex_fallback=self._hex_fallback, same_keys=self._same_keys)
+        )
         if number == len(self.schema_numbers):
             self.schema_numbers = _longer(self.schema_numbers, 0)
         self.schema_numbers[number] = self._schema_numbers.setdefault(schema, len(self._schema_numbers))

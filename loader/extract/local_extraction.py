@@ -265,6 +265,7 @@ class _Extractor(RangeExtractor):
             versions=versions,
             named_versions=untold,
             hex_fallback=True,
+            same_keys=True,
             ignore_sequences=True,
             isolate=True,
             whole_times=True,

@@ -47,7 +47,13 @@ class BinaryLog:
         self._live, self._wait, self._poll = live, wait, poll_seconds
         self._lenient = lenient
         self._registry = TableRegistry(
-            self._wanted, known=known, nameless=True, hex_fallback=lenient, isolate=lenient, whole_times=lenient
+            self._wanted,
+            known=known,
+            nameless=True,
+            hex_fallback=lenient,
+            same_keys=True,
+            isolate=lenient,
+            whole_times=lenient,
         )
         self._final: set[int] = set()
         self._stop: Position | None = None

@@ -48,3 +48,8 @@ OLD_FORMAT = 32
 """Instead of a column's length prefix: its values have an old temporal format, see legacy_temporal."""
 HEXED = 32
 """Added to the operation of a text: bytes that are invalid in its character set are written as hex."""
+HEXED_KEY = 2 * HEXED
+"""Added instead of HEXED to the operation of a text in a key: a text that looks like that hex is invalid.
+
+In the warehouse, both would be the same key.
+"""

@@ -191,3 +191,15 @@ def put_undecodable(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
         at = put_hex(out, at, buf[i])
     out[at] = QUOTE
     return at + 1
+
+
+@part
+def looks_undecodable(out: Bytes, at: int, end: int) -> bool:
+    r"""Return whether the field out[at:end] is a text such as `\x61a1`. Its backslash is doubled in the field."""
+    first, last = at + 4, end - 1
+    if last <= first or (last - first) % 2 or out[at + 1] != BACKSLASH or out[at + 3] != np.uint8(120):
+        return False
+    for i in range(first, last):
+        if not (48 <= out[i] <= 57 or 97 <= out[i] <= 102):
+            return False
+    return True

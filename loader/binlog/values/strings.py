@@ -5,8 +5,8 @@ from __future__ import annotations
 from loader.binlog.native.buffer import BAD, Bytes
 from loader.binlog.native.compiler import part
 from loader.binlog.values.codepoints import Codes, put_multibyte, put_single, put_unicode
-from loader.binlog.values.operations import HEX, HEXED, LATIN1, MULTIBYTE, SINGLE, UTF8
-from loader.binlog.values.quoted_text import put_bytes, put_latin1, put_text, put_undecodable
+from loader.binlog.values.operations import HEX, HEXED, HEXED_KEY, LATIN1, MULTIBYTE, SINGLE, UTF8
+from loader.binlog.values.quoted_text import looks_undecodable, put_bytes, put_latin1, put_text, put_undecodable
 
 
 @part
@@ -26,7 +26,8 @@ def _put_decoded(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x
 
 @part
 def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
-    """Write the field of buf[pos:end]; return BAD for invalid text, unless HEXED. HEX pads to `x` bytes."""
-    hexed = op >= HEXED
-    done = _put_decoded(out, at, buf, pos, end, op - HEXED if hexed else op, x, y, tables)
-    return put_undecodable(out, at, buf, pos, end) if hexed and done == BAD else done
+    """Write the field of buf[pos:end]; return BAD for invalid text, see also HEXED. HEX pads to `x` bytes."""
+    done = _put_decoded(out, at, buf, pos, end, op % HEXED, x, y, tables)
+    if op >= HEXED and done == BAD:
+        return put_undecodable(out, at, buf, pos, end)
+    return BAD if op >= HEXED_KEY and looks_undecodable(out, at, done) else done

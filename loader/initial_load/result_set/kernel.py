@@ -28,8 +28,8 @@ from loader.binlog.values.digits import (
     signed,
 )
 from loader.binlog.values.floats import put_double, put_float
-from loader.binlog.values.operations import HEXED
-from loader.binlog.values.quoted_text import put_bytes, put_latin1, put_text, put_undecodable
+from loader.binlog.values.operations import HEXED, HEXED_KEY
+from loader.binlog.values.quoted_text import looks_undecodable, put_bytes, put_latin1, put_text, put_undecodable
 from loader.binlog.values.vectors import put_vector
 
 Ints = NDArray[np.int64]
@@ -53,7 +53,7 @@ Ints = NDArray[np.int64]
     UNICODE,
     VECTOR,
 ) = range(17)
-"""Operations. From TEXT on, a value has its length in front. HEXED is added to that of a text, as for the log."""
+"""Operations. From TEXT on, a value has its length in front. As for the log, a text may add HEXED or HEXED_KEY."""
 
 OP, SIZE, X, Y, MOST = range(5)
 """Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal value; two arguments of a
@@ -176,9 +176,10 @@ def _put_decoded(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int,
 @part
 def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
     """Write a text that is not UTF-8, a text that may be invalid, or a vector."""
-    hexed = op >= HEXED
-    done = _put_decoded(out, at, block, pos, end, op - HEXED if hexed else op, x, y, tables)
-    return put_undecodable(out, at, block, pos, end) if hexed and done == BAD else done
+    done = _put_decoded(out, at, block, pos, end, op % HEXED, x, y, tables)
+    if op >= HEXED and done == BAD:
+        return put_undecodable(out, at, block, pos, end)
+    return BAD if op >= HEXED_KEY and looks_undecodable(out, at, done) else done
 
 
 @part

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymysql.protocol import FieldDescriptorPacket
 
-from loader.binlog.program import codepage_array, codepage_offsets, text_operation
+from loader.binlog.program import codepage_array, codepage_offsets, hex_flag, text_operation
 from loader.binlog.values import operations as log
 from loader.binlog.values.charsets import charset_of
 from loader.binlog.values.vectors import VECTOR_ROOM
@@ -101,7 +101,7 @@ def _text(
     if found != column.charset or known is None:
         raise _altered(schema, f"{field.name} has character set {found} now", column)
     operation, x, y, most = known
-    return _TEXTS[operation] + (log.HEXED if hex_fallback else 0), 0, x, y, most
+    return _TEXTS[operation] + hex_flag(column, schema.key, hex_fallback=hex_fallback), 0, x, y, most
 
 
 def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:

@@ -175,8 +175,9 @@ class ResultReader:
             column = self._schema.columns[int(state[k.COLUMN])]
             raise DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                why=why_not_text(column, self._schema.key),
-                hint="fix the value at the source and run the load again" + (HEX_HINT if column.charset else ""),
+                why=why_not_text(column, self._schema.key, hex_fallback=self._hex_fallback),
+                hint="fix the value at the source and run the load again"
+                + (HEX_HINT if column.charset and not self._hex_fallback else ""),
                 table=self._schema.name,
                 column=column.name,
             )

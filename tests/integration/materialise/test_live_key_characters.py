@@ -54,6 +54,25 @@ def test_a_load_is_refused_and_hex_tells_them_apart(live: LiveSource) -> None:
     assert list(live.warehouse_rows("t") or {}) == [("\\x879c", 12)]
 
 
+def test_a_key_that_is_written_like_the_hex_of_another_key(live: LiveSource) -> None:
+    live.settings = live.settings.model_copy(update={"undecodable": "hex"})
+    live.run("CREATE TABLE t (k VARCHAR(9) CHARACTER SET cp932 PRIMARY KEY, n INT)")
+    live.run("INSERT INTO t VALUES (X'879C', 1), ('b', 2), ('\\\\x8', 3), ('\\\\x87g', 4)")
+    live.load()
+    live.run("INSERT INTO t VALUES ('\\\\x879c', 5)", "DELETE FROM t WHERE n = 1")
+    (found,) = (one for one in live.delta().tables if one.table.endswith(".t"))
+    assert found.status == "quarantined"
+    assert found.error
+    assert "a value is not a varchar in cp932" in str(found.error["what"])
+    assert sum((live.warehouse_rows("t") or {}).values()) == 4
+    live.run("FLUSH BINARY LOGS")
+    job = pipeline.read_tables_job(live.settings, (f"{live.database}.t",), again=True)
+    (refused,) = stage_tables(Threads(2), job.spec).tables
+    assert refused.error
+    assert "must not have a text such as" in str(refused.error["why"])
+    assert "undecodable" not in str(refused.error["hint"])
+
+
 @pytest.mark.parametrize("kind", ["ENUM('','a')", "SET('a','')"])
 def test_keys_with_an_empty_label(live: LiveSource, kind: str) -> None:
     live.run(f"CREATE TABLE t (k {kind} PRIMARY KEY, n INT)", "INSERT INTO t VALUES ('a', 1)")

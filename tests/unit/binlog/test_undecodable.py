@@ -53,6 +53,22 @@ def test_they_are_hex_after_a_mark_that_no_text_has(charset: str, make: type[Fie
     assert quoted(text).startswith('"\\\\x')
 
 
+@pytest.mark.parametrize("charset", BAD)
+def test_a_key_must_not_look_like_them(charset: str) -> None:
+    table = Table("s", "t", (varchar("v", 90, ALL[charset]),), key=(0,))
+    wide = codepages.UNICODE.get(charset, "ascii")
+    for text in ("\\x61", "\\x" + "0af9" * 9):
+        log = LogBuilder().insert(table, [text.encode(wide)])
+        with pytest.raises(DataError, match="a value is not a varchar") as caught:
+            staged(bytes(log.data), hex_fallback=True)
+        assert "a key must not have a text such as" in caught.value.why
+        assert "undecodable" not in caught.value.hint
+    others = ["\\x", "\\x6", "\\x6A", "\\y61", "x61", "\\x61 ", "\\\\x61", "\\xg1"]
+    log = LogBuilder().insert(table, *([text.encode(wide)] for text in others))
+    ((_, text),) = staged(bytes(log.data), hex_fallback=True).text.items()
+    assert len(records(text)) == len(others)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from(sorted(ALL)))
 def test_any_bytes_of_any_set_are_their_text_or_their_hex(values: list[bytes], charset: str) -> None:
