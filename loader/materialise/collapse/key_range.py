@@ -16,7 +16,10 @@ def key_between(low: str | None, high: str | None, work: Work) -> str:
         high: the largest value, in the same form.
         work: the records of the merge.
     """
-    return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, work.schema)} AND {_bound(high, work.schema)}"
+    kind = key_type(work.schema)
+    if kind in {"float", "double"}:
+        low, high = _with_both_zeros(low, "-0.0"), _with_both_zeros(high, "0.0")
+    return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, kind)} AND {_bound(high, kind)}"
 
 
 def key_type(schema: TableSchema) -> str:
@@ -24,11 +27,15 @@ def key_type(schema: TableSchema) -> str:
     return spark_type(schema.column(schema.key[0]))
 
 
-def _bound(text: str | None, schema: TableSchema) -> str:
+def _with_both_zeros(text: str | None, zero: str) -> str | None:
+    """Return a bound that does not part -0.0 from 0.0. They are equal for Spark, but not where Iceberg skips files."""
+    return zero if text is not None and float(text) == 0 else text
+
+
+def _bound(text: str | None, kind: str) -> str:
     """Return a value of the first key column as SQL. Spark folds it to a literal before it prunes files."""
     if text is None:
         return "NULL"
-    kind = key_type(schema)
     if kind == "binary":
         return f"X'{text}'"
     return literal(text) if kind == "string" else f"CAST({literal(text)} AS {kind})"
