@@ -216,12 +216,20 @@ class MergePlanner:
     def _find_rows(
         self, taker: TableName, table: TableName, seqno: int, if_exists: bool
     ) -> CopySource | Literal["fresh", "gone"]:
-        """Return the rows of a table right before the statement that renames it to `taker`."""
+        """Return the rows of a table right before the statement that renames it to `taker`.
+
+        Raises:
+            DataError: the table belongs to another source.
+            UsageError: it was made with another rule than the configuration has for it.
+        """
         metadata = self.warehouse.metadata(table)
         try:
             applied = metadata.applied_before(seqno) if metadata else None
         except DataError as error:
             raise no_snapshot_error(table, taker, expired=True) from error
+        if metadata:
+            check_owner(metadata, table, self.chain.source, self.chain.generations)
+            check_rule(metadata.properties, self.warehouse.rule(table), table)
         try:
             origin = None if applied else self.chain.find_origin(table, seqno - 1)
         except UnsupportedError as error:
