@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ _REPLAY = "replay_"
 """The second part of the names of branches that hold the result of a replay."""
 _FOR = "_for_"
 """In the name of a branch that replaces main, what separates the head of main for which it was made."""
+_OWN = re.compile(rf"{PREFIX}([0-9a-f]{{32}}|{_REPLAY}[0-9]+(-[0-9]+)?)({_FOR}[0-9]+)?")
 _DROPS = 3  # attempts to drop a branch while others commit
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
@@ -72,6 +74,7 @@ class Branch:
         self.name = PREFIX + (name or uuid.uuid4().hex) + (f"{_FOR}{base}" if self._replaces_main else "")
         self.target = warehouse.branch_name(table, self.name)
         root = start if self._replaces_main else base
+        self._columns: dict[int, str] = {}  # of the table when the branch was made
         self._root = root if exists else self._create(root, replace=bool(name))
         # Two attempts with one name may commit to one branch. Each signs with another name, so this is noticed.
         self._run = self._run_of_head() if exists else f"{self.name}_{uuid.uuid4().hex}" if name else self.name
@@ -81,9 +84,10 @@ class Branch:
         create = "CREATE OR REPLACE" if replace else "CREATE"
         version = f" AS OF VERSION {root}" if root is not None else ""
         self._sql(f"ALTER TABLE {self._warehouse.name(self._table)} {create} BRANCH {identifier(self.name)}{version}")
-        created = self._load().branches[self.name]
+        created = self._load()
+        self._columns = created.column_ids
         failpoint("branch.after")
-        return created
+        return created.branches[self.name]
 
     def _run_of_head(self) -> str:
         metadata = self._load()
@@ -174,7 +178,9 @@ class Branch:
         made = self.commits()
         if len(made) != steps:
             raise BranchLostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
-        publication = Publication(self._warehouse, self._table, self.base, self._run, roots=(self._root,))
+        publication = Publication(
+            self._warehouse, self._table, self.base, self._run, roots=(self._root,), columns=self._columns
+        )
         publication.publish(lambda change, seen: self._forward(change, seen, made, finish, signature))
         return publication.commits() if signature else made
 
@@ -231,6 +237,11 @@ def replay_branch_name(since_seqno: int, until_seqno: int = 0) -> str:
     return f"{_REPLAY}{since_seqno}" + (f"-{until_seqno}" if until_seqno else "")
 
 
+def is_own_branch(branch: str) -> bool:
+    """Return whether the loader made a branch. Another name with the same beginning is somebody else's."""
+    return _OWN.fullmatch(branch) is not None
+
+
 def is_replay_branch(branch: str) -> bool:
     """Return whether a branch holds the result of a replay. The branch of a replay stays until main moves."""
     return branch.startswith(PREFIX + _REPLAY)
@@ -246,7 +257,7 @@ def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
     if metadata is None or metadata.head is None:
         return
     for name, head in metadata.branches.items():
-        if name.startswith(PREFIX) and (head == metadata.head or not can_become_main(metadata, name)):
+        if is_own_branch(name) and (head == metadata.head or not can_become_main(metadata, name)):
             drop_branch(warehouse, table, name)
 
 

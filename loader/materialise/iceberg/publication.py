@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
+from types import MappingProxyType
 
 from py4j.java_gateway import JavaObject
 
@@ -51,7 +52,13 @@ def load_existing(warehouse: Warehouse, table: TableName) -> TableMetadata:
     return metadata
 
 
-def swap_metadata(warehouse: Warehouse, table: TableName, head: int | None, change: Change) -> None:
+def swap_metadata(
+    warehouse: Warehouse,
+    table: TableName,
+    head: int | None,
+    change: Change,
+    columns: Mapping[int, str] = MappingProxyType({}),
+) -> None:
     """Change a table in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then.
 
     Iceberg's `commitTransaction`, and Spark SQL, would repeat the change on top of other commits.
@@ -61,15 +68,19 @@ def swap_metadata(warehouse: Warehouse, table: TableName, head: int | None, chan
         table: the table.
         head: the head of main that the change was made for.
         change: the change.
+        columns: the names by ids of columns that the change was made for.
 
     Raises:
-        BranchLostError: another commit moved main. Nothing was changed.
+        BranchLostError: another commit moved main, or dropped or renamed a column. Nothing was changed.
     """
     metadata = load_existing(warehouse, table)
     transaction = metadata.transaction()
     seen = metadata.metadata_of(transaction)
     if seen.head != head:
         raise BranchLostError("main moved")
+    # Rows that are written have the ids of their columns, and a column that is added again has another id.
+    if not columns.items() <= seen.column_ids.items():
+        raise BranchLostError("a column was dropped or renamed")
     change(transaction, seen)
     transaction.underlyingOps().commit(transaction.startMetadata(), transaction.currentMetadata())
 
@@ -83,29 +94,37 @@ class Publication:
         base: main's head, from which the attempt began; None for a table without any commit.
         run: the name that signs the attempt's commits in their summaries.
         roots: other snapshots at which the attempt began.
+        columns: the names by ids of the columns to which the attempt wrote.
     """
 
     def __init__(
-        self, warehouse: Warehouse, table: TableName, base: int | None, run: str, roots: Collection[int | None] = ()
+        self,
+        warehouse: Warehouse,
+        table: TableName,
+        base: int | None,
+        run: str,
+        roots: Collection[int | None] = (),
+        columns: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self._warehouse = warehouse
         self._table = table
         self._base = base
         self._run = run
         self._roots = {base, *roots}
+        self._columns = columns
 
     def publish(self, change: Change) -> None:
         """Commit the change in one transaction, if main is still at the base.
 
         Raises:
-            BranchLostError: another commit moved main. Nothing was published.
+            BranchLostError: another commit moved main, or dropped or renamed a column. Nothing was published.
             RetryableError: the catalog failed. The next attempt finds out whether the table was published.
             UsageError: the catalog is configured to refuse the change.
         """
         failpoint("publish.before")
         for pause in _PAUSES:
             try:
-                swap_metadata(self._warehouse, self._table, self._base, change)
+                swap_metadata(self._warehouse, self._table, self._base, change, self._columns)
                 break
             except Exception as error:
                 if self._is_published(error):

@@ -131,6 +131,11 @@ class TableMetadata:
         return tuple(schema.findColumnName(field.sourceId()) for field in fields)
 
     @property
+    def name(self) -> str:
+        """The table's name, without quotes."""
+        return self._name
+
+    @property
     def table(self) -> JavaObject:
         """Iceberg's `Table`."""
         return self._table
@@ -149,6 +154,11 @@ class TableMetadata:
     def column_names(self) -> set[str]:
         """The names of the columns of the table."""
         return {field["name"] for field in self.schema["fields"]}
+
+    @property
+    def column_ids(self) -> dict[int, str]:
+        """The names of the columns by their ids in the table."""
+        return {field["id"]: field["name"] for field in self.schema["fields"]}
 
     def renamed_since(self, snapshot: int) -> dict[str, str]:
         """Return the columns that have another name than in a kept snapshot, by their name in it."""
@@ -292,6 +302,16 @@ class TableMetadata:
                     state=summary.get(STATE, ""),
                     loaded=EXACT_AT_SEQNO in summary,
                 )
+
+    @property
+    def ends_inside_merge(self) -> bool:
+        """Whether a later commit of the loader's newest merge is missing in main: somebody rolled the table back."""
+        for snapshot in self.ancestry(self.head):
+            if APPLIED in snapshot.summary:
+                return False
+            if RUN in snapshot.summary:
+                return True
+        return False
 
     def totals(self) -> dict[str, int]:
         """Return the totals in the summary of main's head, such as `total-data-files`, and its number of manifests."""

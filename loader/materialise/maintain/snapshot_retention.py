@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay_branch
+from loader.materialise.iceberg.branch import can_become_main, is_own_branch, is_replay_branch
 from loader.materialise.iceberg.table_metadata import EXACT_AT_SEQNO, Applied, TableMetadata
 from loader.staging.chain import PlanChain
 from loader.staging.interval_starts import ENDLESS
@@ -100,7 +100,7 @@ def find_dead_branches(metadata: TableMetadata, before: int) -> list[str]:
     return [
         name
         for name, head in metadata.branches.items()
-        if name.startswith(PREFIX)
+        if is_own_branch(name)
         and main not in {None, head}
         and (not can_become_main(metadata, name) or (_is_old(metadata, head, before) and not is_replay_branch(name)))
     ]

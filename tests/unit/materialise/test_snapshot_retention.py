@@ -35,12 +35,12 @@ def dead_of(table: Line, before: int) -> list[str]:
 
 
 def test_a_replay_is_kept_until_main_moves_and_a_merge_for_a_while() -> None:
-    merge, replay = f"{PREFIX}0a1b", PREFIX + replay_branch_name(54_000_000_000_123)
+    merge, replay = PREFIX + "0a1b" * 8, PREFIX + replay_branch_name(54_000_000_000_123)
     rolled = f"{PREFIX}{replay_branch_name(54_000_000_000_123)}_for_1"
     table = Line(
         head=1,
         parents={0: None, 1: 0, 2: 1, 3: 1, 4: 0},
-        branches={"main": 1, merge: 2, replay: 3, rolled: 4, "users": 4},
+        branches={"main": 1, merge: 2, replay: 3, rolled: 4, "users": 4, "loader_users": 4},
         snapshots=dict.fromkeys(range(5), LONG_AGO),
     )
     assert dead_of(table, before=LONG_AGO) == []
