@@ -72,6 +72,9 @@ class WrittenFile(NamedTuple):
 class DataFiles:
     """New data files of a table, which no snapshot has yet.
 
+    Attributes:
+        columns: the names by ids of the table's columns.
+
     Args:
         session: the session of the table's catalog.
         metadata: of the table.
@@ -80,6 +83,7 @@ class DataFiles:
     def __init__(self, session: SparkSession, metadata: TableMetadata) -> None:
         self._gateway: Any = cast("Any", session.sparkContext)._gateway
         self._table = metadata.table
+        self.columns = metadata.column_ids
         self._name = uuid.uuid4().hex
         self.entries: list[JavaObject] = []
 

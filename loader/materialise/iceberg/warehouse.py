@@ -51,6 +51,9 @@ _LAYOUT = {
     "write.metadata.delete-after-commit.enabled": "true",
 }
 
+_WAP = ("spark.wap.id", "spark.wap.branch")
+"""Settings of an application by which Iceberg writes to another branch than the statement says, or to none."""
+
 _SAFE_FOR_HADOOP = {"", "file", "hdfs", "viewfs"}
 
 
@@ -80,6 +83,8 @@ class Warehouse:
             cast("Any", spark.sparkContext)._conf.set(f"{_prefix(catalog)}.{name}", "")
         for name, value in _configuration(catalog).items():
             self.session.conf.set(name, value)
+        for name in _WAP:
+            self.session.conf.unset(name)
         # Spark creates a catalog on first use, from the settings of the session of the statement. The Java API that
         # reads metadata has no session.
         self.session.sql(f"USE {identifier(catalog.name)}")
@@ -95,6 +100,11 @@ class Warehouse:
     def branch_name(self, table: TableName, branch: str) -> str:
         """Return the name of a branch in SQL, to write to."""
         return f"{self.name(table)}.{identifier('branch_' + branch)}"
+
+    def rollback_statement(self, table: TableName, snapshot: int) -> str:
+        """Return the statement that rolls the table back to a snapshot."""
+        procedure = f"{identifier(self.catalog.name)}.system.rollback_to_snapshot"
+        return f"CALL {procedure}({literal(self.name(table))}, {snapshot})"
 
     def metadata(self, table: TableName) -> TableMetadata | None:
         """Return the table's current metadata; None if there is no such table.
@@ -173,10 +183,11 @@ class Warehouse:
         """Return the layout of the table now.
 
         Raises:
-            DataError: the table was not made by the loader.
+            DataError: the table was not made by the loader, or see `check_file_format`.
             UsageError: a column has the name that an earlier version of the loader gave it.
         """
         layout = Layout(recorded_schema(metadata, table), self.rule(table))
+        check_file_format(metadata, layout)
         names = {column.name: layout.name(column.name) for column in layout.schema.columns}
         mapped = {column: name for column, name in names.items() if column != name}
         present = metadata.column_names if mapped else set()
@@ -205,7 +216,7 @@ class Warehouse:
                 "columns of the warehouse's table have other names than at its applied position",
                 why=f"{', '.join(f'{old} is now {new}' for old, new in renamed.items())}: the table was rolled back to"
                 " a snapshot from before they were renamed, or another tool renamed them",
-                hint=table.load_again,
+                hint=layout.replacement,
                 table=table,
             )
 
@@ -292,6 +303,27 @@ def recorded_unlogged(metadata: TableMetadata, schema: TableSchema) -> tuple[str
     return names if names is not None and known.issuperset(names) else None
 
 
+def check_file_format(metadata: TableMetadata, layout: Layout) -> None:
+    """Check that the table's file format keeps the values of its columns.
+
+    Iceberg writes the DATETIME 1969-12-31 23:59:59.5 to ORC files as 1970-01-01 00:00:00.5 (seen with 1.12.0).
+
+    Raises:
+        UnsupportedError: it does not.
+    """
+    table = layout.schema.name
+    times = [column.name for column in layout.schema.columns if column.type == "datetime" and column.size]
+    if times and metadata.properties.get("write.format.default", "").lower() == "orc":
+        raise UnsupportedError(
+            "the table's files are ORC, which changes times with fractions",
+            why="of the last second before 1970, Iceberg writes times that are a second later",
+            hint=f"in Spark SQL: ALTER TABLE {metadata.name} SET TBLPROPERTIES ('write.format.default' = 'parquet');"
+            f" then: {layout.replacement}",
+            table=table,
+            column=times[0],
+        )
+
+
 def check_owner(metadata: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
     """Return the applied position of a table, or None, after a check of its source and generation.
 
@@ -374,7 +406,10 @@ def _configuration(catalog: CatalogSettings) -> dict[str, str]:
         # Other values of the application would change what the statements mean.
         "spark.sql.ansi.doubleQuotedIdentifiers": "false",
         "spark.sql.caseSensitive": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.sql.sources.partitionOverwriteMode": "static",
         "spark.sql.storeAssignmentPolicy": "ANSI",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
     }

@@ -22,7 +22,7 @@ from loader.materialise.iceberg.table_metadata import (
     commit_properties,
     signature,
 )
-from loader.materialise.iceberg.warehouse import Warehouse, check_owner, table_properties
+from loader.materialise.iceberg.warehouse import Warehouse, check_file_format, check_owner, table_properties
 from loader.materialise.load.key_check import check_keys
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.merge.table_tasks import run_guarded
@@ -76,6 +76,7 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
             )
         if SOURCE in metadata.properties:
             return _adopted(metadata, spec, layout)
+        check_file_format(metadata, layout)
         missing = _missing_columns(warehouse, layout)
         _check_marks(warehouse, layout)
         check_keys(warehouse, layout)

@@ -30,7 +30,7 @@ from loader.materialise.load.load_notes import is_noted
 from loader.materialise.load.native_load import write_natively
 from loader.materialise.load.row_insert import insert_rows
 from loader.materialise.load.staged_load import StagedLoad
-from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.merge.schema_change import check_kept_columns, prepare_columns
 from loader.materialise.merge.table_results import idle_result, unknown_position_error
 from loader.materialise.plan.column_aliases import assign_reload_aliases
 from loader.materialise.plan.merge_plan import Work
@@ -111,6 +111,9 @@ def _attempt(
     outdated.add()
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
+    if work.rule.mode == "history":  # its rows stay
+        warehouse.check_column_names(metadata, before)
+        check_kept_columns(metadata, before, [work.layout])
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
     signed = _signature(manifest, work)
     files = write_natively(warehouse, store, work)
@@ -218,7 +221,7 @@ def _publish_files(
     """
     failpoint("insert.after")
     run = uuid.uuid4().hex
-    publication = Publication(warehouse, work.name, base, run)
+    publication = Publication(warehouse, work.name, base, run, columns=files.columns)
 
     def add(transaction: JavaObject, _: TableMetadata) -> None:
         if finish:

@@ -20,10 +20,11 @@ from loader.failpoints import failpoint
 from loader.materialise.iceberg.branch import drop_branch
 from loader.materialise.iceberg.commit_lock import table_lock
 from loader.materialise.iceberg.table_metadata import TableMetadata
-from loader.materialise.iceberg.warehouse import Warehouse, check_owner
+from loader.materialise.iceberg.warehouse import Warehouse, check_file_format, check_owner, recorded_schema
 from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
 from loader.materialise.maintain.spec import Shape, TableMaintained
 from loader.materialise.merge.table_results import replaced_table_error
+from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import TableName
 
@@ -80,6 +81,8 @@ class Maintenance:
         metadata = self._load()
         if check_owner(metadata, self._table, source, generations) is None and metadata.head is not None:
             raise replaced_table_error(self._table)
+        # A compaction writes all rows again.
+        check_file_format(metadata, Layout(recorded_schema(metadata, self._table), self._warehouse.rule(self._table)))
         before = _shape(metadata)
         branches = self._step(self._drop_branches)
         compacted = self._step(self._compact)

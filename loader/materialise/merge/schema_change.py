@@ -17,7 +17,7 @@ from loader.errors import DataError, UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.publication import FinishTransaction, swap_metadata
 from loader.materialise.iceberg.table_metadata import TableMetadata, iceberg_types
-from loader.materialise.iceberg.warehouse import Warehouse, schema_property
+from loader.materialise.iceberg.warehouse import Warehouse, check_file_format, schema_property
 from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
 from loader.model.table import TableName
@@ -52,6 +52,7 @@ def prepare_columns(
     if not layouts or (unchanged and complete and not left):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
+    check_file_format(metadata, layouts[-1])
     required = _required_types(layouts, table)
 
     def prepare(change: JavaObject, seen: TableMetadata) -> None:
@@ -84,13 +85,12 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
     kept = {column.name for column in before.columns}
     if layouts:
         kept &= {column.name for column in layouts[-1].columns}
-    table = before.schema.name
     if lost := sorted(kept - present):
         raise DataError(
             "columns of the warehouse's table were dropped by another tool",
             why=f"{', '.join(lost)}: the rows of the table lost these values, and the log does not have them",
-            hint=table.load_again,
-            table=table,
+            hint=before.replacement,
+            table=before.schema.name,
         )
 
 

@@ -25,7 +25,7 @@ from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, rec
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.merge_stages import run_stages
 from loader.materialise.merge.schema_change import check_kept_columns, prepare_columns
-from loader.materialise.merge.table_results import idle_result, no_progress_error
+from loader.materialise.merge.table_results import idle_result, no_progress_error, unfinished_merge_error
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
 from loader.materialise.spec import TableResult
@@ -88,6 +88,9 @@ def _attempt(
     merge = planner.plan(table, metadata, target, commit_position=commit_position, life_start=life_start)
     if isinstance(merge, TableResult):
         return merge
+    # A merge of rows without a key adds to the rows that are there.
+    if merge.rule.mode == "history" or not all(work.schema.key for work in merge.works):
+        _check_ends_with_merge(warehouse, table, metadata)
     verify_files(warehouse.session, chain.store, merge.files)
     changes: dict[int, Changes] = {}
     try:
@@ -102,6 +105,16 @@ def _attempt(
     finally:
         for collapsed in changes.values():
             collapsed.release()
+
+
+def _check_ends_with_merge(warehouse: Warehouse, table: TableName, metadata: TableMetadata | None) -> None:
+    """Check that nobody rolled a table back to a commit inside a merge. The merge would be repeated on top of it.
+
+    Raises:
+        DataError: somebody did.
+    """
+    if metadata and metadata.applied and metadata.ends_inside_merge:
+        raise unfinished_merge_error(table, warehouse.rollback_statement(table, metadata.applied.snapshot))
 
 
 def _is_noop(merge: Merge, changes: Mapping[int, Changes], metadata: TableMetadata, applied: Applied) -> bool:
@@ -167,6 +180,7 @@ def _complete(
     warehouse: Warehouse, chain: Chain, metadata: TableMetadata, work: Work, changes: Changes, relation: str
 ) -> Changes:
     """Return the changes with the columns that their row images leave out."""
+    _check_ends_with_merge(warehouse, work.name, metadata)  # rows that an image needs may be deleted
     base = MergeBase(
         relation,
         metadata.exact_at,

@@ -103,6 +103,19 @@ def unknown_position_error(table: TableName, position: str) -> DataError:
     )
 
 
+def unfinished_merge_error(table: TableName, rollback: str) -> DataError:
+    """Return the error of a table that somebody rolled back to a commit inside a merge.
+
+    `rollback`: the statement that rolls it back to the end of the merge before.
+    """
+    return DataError(
+        "the table was rolled back to a snapshot inside a merge",
+        why="a part of the changes of the merge is in the table, and the merge of the others would repeat that part",
+        hint=f"in Spark SQL: {rollback}",
+        table=table,
+    )
+
+
 def lost_table_error(table: TableName) -> DataError:
     """Return the error of a table of the newest published record that the warehouse does not have."""
     return DataError(

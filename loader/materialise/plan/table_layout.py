@@ -73,6 +73,12 @@ class Layout:
         return tuple(map(self.name, self.schema.key))
 
     @property
+    def replacement(self) -> str:
+        """How a person replaces all rows of the table. A load adds rows to a history."""
+        load = self.schema.name.load_again
+        return f"drop it in the warehouse, then: {load}" if self.rule.mode == "history" else load
+
+    @property
     def lenient_columns(self) -> dict[str, str]:
         """Columns that may hold misfits, by frame name. There are none with `on_misfit = "error"`, and none in the key.
 
