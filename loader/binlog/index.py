@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.constants import CLASSES, HEADER, XID, event_name
+from loader.binlog.constants import CLASSES, HEADER, INCIDENT, XID, event_name
 from loader.binlog.table_registry import TableRegistry
-from loader.errors import NEWER_LOADER, BinlogFormatError, LoaderError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, NEWER_LOADER, BinlogFormatError, LoaderError, UnsupportedError
 
 Ints = NDArray[np.int64]
 
@@ -358,6 +358,13 @@ class Walk:
     def _refuse(self, status: int, event: NDArray[np.uint8]) -> NoReturn:
         """Raise the error of a kernel status at `position`. `event`: the bytes from the event on."""
         place: dict[str, Any] = {"file": self._file, "position": self.position}
+        if status == w.STOPPED and int(event[4]) == INCIDENT:
+            raise UnsupportedError(
+                f"the log contains {event_name(INCIDENT)}, which means that the server could not log some changes",
+                why="for example because they exceeded max_binlog_stmt_cache_size",
+                hint=LOAD_ALL_AGAIN,
+                **place,
+            )
         if status in {w.STOPPED, w.XA}:
             what = "an unknown XA statement" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(

@@ -22,10 +22,10 @@ from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import begin, begin_at, chain_of, check_server
-from loader.pipeline.chain.failover import log_checkpoint, set_until
+from loader.pipeline.chain.failover import check_start, log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
-from loader.reader.seek.position_spec import After, parse_place
+from loader.reader.seek.position_spec import After, Since, parse_place
 from loader.settings import SourceSettings
 from loader.source.digest import definition_digest
 from loader.source.loadable import check_loadable
@@ -55,13 +55,15 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
         compared: refuse tables whose rows cannot be compared with the source afterwards.
 
     Raises:
-        UsageError: the source has no such captured table, its chain begins after the place, or the rows of a table
-            cannot be compared.
+        UsageError: the place is a time, the source has no such captured table, its chain begins after the place, or the
+            rows of a table cannot be compared.
         GapError: the log of the source does not continue its chain.
         UnsupportedError: a table cannot be captured. Or it has some changes after the place, and it is a history or has
             no key.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
+    if isinstance(parse_place(at), Since):
+        raise _time_error(at)
     # If the source is another server than before, its positions are of the generation that continues there.
     generation = begin(settings) if chain_of(settings).generation() else begin_at(settings, at)
     position = find_log_position(settings, at)
@@ -87,7 +89,8 @@ def _exact_at(settings: SourceSettings, generation: Generation, at: str, positio
     """Return the position up to which the log has transactions of a GTID set, between others that the set lacks.
 
     Raises:
-        UsageError: the chain begins after another set, and skips transactions of that set after the position.
+        UsageError: the chain begins after another set, and skips transactions of that set after the position. Or
+            transactions without a GTID are before the position.
     """
     place = parse_place(at)
     gtids = str(place.gtids) if isinstance(place, After) else ""
@@ -97,6 +100,7 @@ def _exact_at(settings: SourceSettings, generation: Generation, at: str, positio
         raise _skipped_error(generation, position)
     if not gtids:
         return position
+    check_start(settings, gtids, position)
     end = check_server(settings)[1]
     if position >= end:
         return position
@@ -173,6 +177,15 @@ def _skipped_error(generation: Generation, position: Position) -> UsageError:
         why=f"up to {generation.known_until}, transactions of the GTID set {generation.gtids} are skipped",
         hint=f"give that set, or a position from {generation.known_until} on, at which the tables are exact",
         source=generation.source,
+    )
+
+
+def _time_error(at: str) -> UsageError:
+    return UsageError(
+        f"a table cannot be adopted as of a time, such as {at}",
+        why="the log does not tell exactly when a change was committed: MariaDB logs the time at which its statement"
+        " began, and a replica may have the times of its primary",
+        hint="give the position or the GTID set of the dump",
     )
 
 

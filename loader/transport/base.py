@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from loader.errors import LoaderError, RetryableError
+from loader.errors import DataError, LoaderError, RetryableError
 from loader.model.position import Interval
 
 Segment = tuple[str, int, int]
@@ -18,6 +18,10 @@ class ServerCannotTell(LoaderError):
 
 class NoPlace(ServerCannotTell):
     """The server was not asked, or answered without a position. Its log may have the transactions anyway."""
+
+
+class AnonymousRefused(DataError):
+    """MySQL does not send a transaction without a GTID while its gtid_mode is ON."""
 
 
 class LogLags(RetryableError):

@@ -23,7 +23,7 @@ from loader.binlog.format import log_identity
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUnavailable
 from loader.model.identity import Identity
 from loader.model.position import Interval
-from loader.transport.base import LogFile, LogLags
+from loader.transport.base import AnonymousRefused, LogFile, LogLags
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
 from loader.transport.server.address import ServerAddress
@@ -36,6 +36,7 @@ _PATIENCE_SECONDS = 300
 _LONGEST_PAUSE_SECONDS = 10
 _TORN = "truncated in the middle of event"
 _NO_FILE = "Could not find first log file"  # the text of both servers for a missing file
+_ANONYMOUS = "Cannot replicate anonymous transaction"  # the text of MySQL while gtid_mode is ON
 
 
 class NetworkTransport:
@@ -134,6 +135,7 @@ class _Download:
         Raises:
             GapError: the file is gone, or differs from the file before a break.
             BinlogFormatError: the log ends early.
+            AnonymousRefused: the server does not send a transaction.
             SourceUnavailable: no byte was received for longer than the patience.
         """
         self._heard = time.monotonic()
@@ -223,9 +225,17 @@ class _Download:
             source=self._address,
         )
 
-    def _refused(self, why: str) -> GapError | BinlogFormatError:
+    def _refused(self, why: str) -> GapError | BinlogFormatError | AnonymousRefused:
         if _NO_FILE in why:
             return _purged(self._address, self._file, why)
+        if _ANONYMOUS in why:
+            return AnonymousRefused(
+                "the server does not send transactions without a GTID",
+                why=why,
+                hint="SET GLOBAL gtid_mode = ON_PERMISSIVE on the server; run again; then SET GLOBAL gtid_mode = ON",
+                source=self._address,
+                file=self._file,
+            )
         return BinlogFormatError(
             "the server cannot read its log from there",
             why=why,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from loader.binlog.constants import MAGIC
-from loader.model.position import Interval
-from loader.transport.base import LogLags
+from loader.errors import GapError
+from loader.model.position import Interval, Position
+from loader.transport.base import LogLags, Segment, Transport
 
 
 def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[str, int, int]]:
@@ -26,6 +27,22 @@ def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[st
             raise lags(file, size, end)
         found.append((file, begin, end))
     return found
+
+
+def segments_before(transport: Transport, before: Position) -> Iterator[Segment]:
+    """Yield the range of each log file up to a position, newest first, as far as the log goes back.
+
+    Raises:
+        LoaderError: from transport, except for a missing file.
+    """
+    stop = before
+    while True:
+        start = Position(stop.basename, stop.lognum - (stop.logpos == len(MAGIC)), len(MAGIC))
+        try:
+            yield transport.segments(Interval(start, stop))[0]
+        except GapError:
+            return
+        stop = start
 
 
 def check_whole(interval: Interval, size_of: Callable[[str], int], sizes: Mapping[str, int]) -> None:

@@ -27,7 +27,8 @@ from loader.model.gtid import (
 )
 from loader.model.position import Interval, Position
 from loader.reader.files.log_walk import LogBytes, log_bytes
-from loader.transport.base import Transport
+from loader.transport.base import AnonymousRefused, Transport
+from loader.transport.segments import segments_before
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,33 @@ def find_repeated(transport: Transport, log: Interval) -> tuple[MariadbGtid, ...
     for data, window, begin, end in _windows(transport, log):
         tally.add(data, window, begin, end)
     return tally.repeated()
+
+
+def find_anonymous_before(transport: Transport, position: Position) -> str:
+    """Return where a transaction without a GTID may follow all others before a position of a MySQL log; empty if none.
+
+    A server searches by GTIDs only. So it passes over transactions without a GTID at the end of a file, whether they
+    were read or not (seen on MySQL 9.7, after `gtid_mode` was switched off and on again). While `gtid_mode` is ON, it
+    sends no file that has one.
+
+    Returns:
+        The start of that transaction, or only its file if the server does not send it.
+
+    Raises:
+        LoaderError: from transport or codec.
+    """
+    for file, begin, end in segments_before(transport, position):
+        last: tuple[Gtid | None, int] | None = None
+        try:
+            for data, window, _, _ in _windows(transport, Interval(Position.at(file, begin), Position.at(file, end))):
+                for start in window.index.transactions[-1:, w.T_START].tolist():
+                    last = gtid_at(data, start), start
+        except AnonymousRefused:
+            return file
+        if last is not None:
+            gtid, start = last
+            return "" if gtid else f"{file}:{start}"
+    return ""
 
 
 def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Iterator[tuple[Gtid, Position]]]]:

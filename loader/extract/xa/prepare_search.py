@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from loader.binlog.table_registry import TableRegistry
-from loader.errors import GapError
 from loader.extract.gtids.skipped_transactions import skip_reasons
 from loader.extract.log_ranges import whole_segment
 from loader.extract.window_notes import Notes
 from loader.extract.windows import counted_bytes, ignore_unfinished, read_windows
 from loader.extract.xa.prepared_groups import held_group
 from loader.extract.xa_events import Decided, Prepared, XaEvent
-from loader.model.position import Interval, Position
+from loader.model.position import Position
 from loader.reader.files.log_files import lognum_of
-from loader.reader.files.log_walk import FIRST, log_bytes
+from loader.reader.files.log_walk import log_bytes
 from loader.staging.documents import HeldGroup, Skip
 from loader.transport.base import Transport
+from loader.transport.segments import segments_before
 
 
 def find_prepared(transport: Transport, before: Position, skip: Skip, missing: Sequence[Decided]) -> list[HeldGroup]:
@@ -30,12 +30,7 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
     """
     wanted = {event.xid: event for event in missing}
     found: list[HeldGroup] = []
-    segments = _backwards(transport, before)
-    while wanted:
-        try:
-            segment = next(segments)
-        except GapError:
-            break
+    for segment in segments_before(transport, before):
         newest = {
             event.xid: event for event in _xa_events(transport, skip, before.file, *segment) if event.xid in wanted
         }
@@ -43,16 +38,9 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
             # A newest event that decides the identifier belongs to another group.
             found += [held_group(event)] if isinstance(event, Prepared) else []
             del wanted[event.xid]
+        if not wanted:
+            break
     return found
-
-
-def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, int, int]]:
-    """Yield file, first byte and end byte of each log file up to a position, newest first, until GapError."""
-    stop = before
-    while True:
-        start = Position(stop.basename, stop.lognum - (stop.logpos == FIRST), FIRST)
-        yield transport.segments(Interval(start, stop))[0]
-        stop = start
 
 
 def _xa_events(transport: Transport, skip: Skip, newest: str, file: str, begin: int, end: int) -> Iterator[XaEvent]:

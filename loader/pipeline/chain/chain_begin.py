@@ -6,11 +6,20 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import GapError, UsageError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, UnsupportedError, UsageError
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.failover import can_follow, check_continuity, follow_server, log_checkpoint, set_until
+from loader.pipeline.chain.failover import (
+    can_follow,
+    check_continuity,
+    check_start,
+    follow_server,
+    generation_transport,
+    log_checkpoint,
+    set_until,
+)
+from loader.pipeline.chain.limits import find_stops
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
@@ -47,10 +56,11 @@ def begin_again(settings: SourceSettings) -> Generation:
     """Return the generation in which all tables are to be loaded again.
 
     If the chain is broken, this is a new generation at the end of the log. A chain is broken if the log does not
-    continue it, or if planned intervals were never staged, which are then given up. A table that is not loaded again
-    stops with that reason, unless the server no longer has it.
+    continue it, if planned intervals were never staged, which are then given up, or if no further interval can be
+    planned. A table that is not loaded again stops with that reason, unless the server no longer has it.
 
     Raises:
+        BinlogFormatError, UnsupportedError: the current file of the log cannot be read up to its end.
         LoaderError: the server cannot be read.
     """
     chain = chain_of(settings)
@@ -62,17 +72,36 @@ def begin_again(settings: SourceSettings) -> Generation:
     except GapError as error:
         current, broken = old, ": ".join(filter(None, (error.what, error.why)))
     else:
-        given_up = chain.unfinished(current.name)
-        broken = f"planned intervals from {given_up[0].start} on were never staged" if given_up else ""
+        broken = _explain_unreadable(settings, chain, current)
     if not broken:
         return current
-    end = _at_the_end(settings, chain)
+    try:
+        end = _at_the_end(settings, chain)
+    except (BinlogFormatError, UnsupportedError) as error:
+        raise error.with_hint(
+            f"on the server: FLUSH BINARY LOGS, which begins another file; then {LOAD_ALL_AGAIN}"
+        ) from error
     shift = chain.newest_seqno(current) // SEQNO_UNIT + 1 - end.start_position.lognum
     stop = chain.newest_checkpoint(current).position.seqno(current.shift)
     follows = Followed(name=current.name, stop_seqno=stop)
     name = chain.name_after(current)
     after = {"name": name, "shift": shift, "follows": follows, "gap": broken, "tables": settings.tables}
     return chain.begin(end.model_copy(update=after))
+
+
+def _explain_unreadable(settings: SourceSettings, chain: PlanChain, generation: Generation) -> str:
+    """Return why no interval can be staged after what is staged; empty if the log can be read there."""
+    if given_up := chain.unfinished(generation.name):
+        return f"planned intervals from {given_up[0].start} on were never staged"
+    head, end = chain.newest_plan(generation.name), check_server(settings)[1]
+    start = head.interval.stop if head else generation.start_position
+    try:
+        if start < end:
+            log = generation_transport(settings, generation).open()
+            next(find_stops(log, Interval(start, end), settings.interval))
+    except (BinlogFormatError, UnsupportedError) as error:
+        return ": ".join(filter(None, (error.what, error.why)))
+    return ""
 
 
 def begin_at(settings: SourceSettings, place: str) -> Generation:
@@ -85,7 +114,7 @@ def begin_at(settings: SourceSettings, place: str) -> Generation:
         place: see `find_log_position`.
 
     Raises:
-        UsageError: the chain has begun elsewhere, or the log lacks column names.
+        UsageError: the chain has begun elsewhere, the log lacks column names, or a GTID set does not tell the place.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
     chain, named_place = chain_of(settings), parse_place(place)
@@ -94,6 +123,8 @@ def begin_at(settings: SourceSettings, place: str) -> Generation:
     position = find_log_position(settings, place)
     if begun := chain.generations():
         return _begun_there(begun[0], position)
+    if isinstance(named_place, After):
+        check_start(settings, str(named_place.gtids), position)
     with connected(settings.server) as connection:
         identity = check_identity(connection)
         schemas, end = table_registry.read_at_log_end(connection, settings)

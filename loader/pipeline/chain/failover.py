@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 
 from loader.errors import LOAD_ALL_AGAIN, GapError, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
-from loader.extract.gtids.interleaved_transactions import find_interleaving, find_repeated
+from loader.extract.gtids.interleaved_transactions import find_anonymous_before, find_interleaving, find_repeated
 from loader.extract.spec import TransportSettings
 from loader.model.gtid import (
     GtidSet,
@@ -95,7 +95,8 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
     `accepted`: transactions that only the new server has, and that are skipped.
 
     Raises:
-        AnotherServer: without GTIDs on both servers, only an operator can know the position.
+        AnotherServer: without GTIDs on both servers, only an operator can know the position. The same if transactions
+            without a GTID come before the first one that was not read.
         Errant: the new server has transactions of its own before transactions that were read.
         ServerRestored: the new server lacks transactions that were read.
         LogPurged: the new server has purged transactions that were not read.
@@ -118,8 +119,34 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
         by_hand = f"loader follow --source {settings.name} --at FILE:POS"
         hint = f"if you know that nothing is missing: {by_hand}; or {LOAD_ALL_AGAIN}"
         raise continuity.purged_unread_error(error.why or error.what, hint) from error
-    _check_errant(settings, old, known, (found or end, end), accepted, server_id)
-    return _begin_at(settings, chain, old, known, found or end, accepted)
+    start = found or end
+    if why := _explain_unknown_start(settings, known.gtids, start):
+        raise continuity.unfollowed_error(settings.name, known.position, why)
+    _check_errant(settings, old, known, (start, end), accepted, server_id)
+    return _begin_at(settings, chain, old, known, start, accepted)
+
+
+def check_start(settings: SourceSettings, gtids: str, start: Position) -> None:
+    """Check that the log has no transactions without a GTID before the first one outside a GTID set of a user.
+
+    Raises:
+        UsageError: it has some, so the set does not tell where to start.
+        LoaderError: from transport or codec.
+    """
+    if why := _explain_unknown_start(settings, gtids, start):
+        raise UsageError(
+            "the log has transactions without a GTID after those of the GTID set",
+            why=why,
+            hint="give a position instead of the set",
+            position=start,
+        )
+
+
+def _explain_unknown_start(settings: SourceSettings, gtids: str, start: Position) -> str:
+    if isinstance(parse_gtid_set(gtids), MariadbGtidSet):
+        return ""
+    place = find_anonymous_before(settings.transport.open(), start)
+    return f"before {start}, a transaction in {place} has no GTID, so it may be unread" if place else ""
 
 
 def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -12,7 +14,7 @@ from loader import pipeline
 from loader.errors import UnsupportedError, UsageError
 from loader.materialise.rules import TableRule
 from loader.model.position import Position
-from loader.pipeline import chain_of
+from loader.pipeline import chain_of, find_log_position
 from loader.pipeline.chain.chain_begin import check_server
 from loader.source.continuity import ServerRestored
 from tests.integration.pipeline.conftest import settings_of
@@ -127,3 +129,19 @@ def test_a_place_of_a_server_that_lacks_what_was_read_is_refused(pair: tuple[Sho
     shop.delta()
     with pytest.raises(ServerRestored):
         pipeline.plan_adoption(shop.at(replica).settings, ("shop.orders",), "end")
+
+
+def test_a_time_is_no_place_of_an_adoption(shop: Shop) -> None:
+    """MariaDB logs when a statement began. Rows read at that time lack its changes, and the place is after them."""
+    slow = Thread(target=shop.run, args=("INSERT INTO shop.orders SELECT 1, 'x' FROM (SELECT SLEEP(3)) AS s",))
+    slow.start()
+    time.sleep(1.2)
+    ((at, read),) = shop.run("SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), (SELECT COUNT(*) FROM shop.orders)")
+    slow.join()
+    after = check_server(shop.settings)[1]
+    shop.insert(2)
+    assert read == 0
+    assert (find_log_position(shop.settings, at) < after) == (shop.server.kind == "mysql")
+    with pytest.raises(UsageError, match="cannot be adopted as of a time"):
+        pipeline.plan_adoption(shop.settings, ("shop.orders",), at)
+    assert chain_of(shop.settings).generation() is None
