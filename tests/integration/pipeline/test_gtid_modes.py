@@ -13,6 +13,7 @@ from loader.model.position import Position
 from loader.pipeline import plan_adoption
 from loader.source.continuity import AnotherServer
 from loader.spark.job import failure
+from loader.transport.base import AnonymousRefused
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import Shop, StartServer, refused, sizes
 from tests.integration.pipeline.test_other_order import MADE, begun, gtids, insert, logged, rows, servers
@@ -92,6 +93,23 @@ def test_a_server_with_earlier_transactions_without_a_gtid(fresh_server: StartSe
     logged(new, (fifth, insert(3)))
     there = shop.at(new)
     assert rows(there, there.delta()) == [3]
+
+
+def test_gtids_that_are_switched_on_do_not_make_another_log(fresh_server: StartServer, tmp_path: Path) -> None:
+    """The server does not send the last transaction that was read, by which the loader knows its log."""
+    server = fresh_server("mysql", {"gtid_mode": "OFF", "enforce_gtid_consistency": "ON"})
+    run(server, *MADE)
+    shop = begun(server, tmp_path, [])
+    run(server, insert(1))
+    assert rows(shop, shop.delta()) == [1]
+    switch(server, _ON)
+    run(server, insert(2))
+    refused(shop, AnonymousRefused, "the server does not send transactions without a GTID")
+    switch(server, ("ON_PERMISSIVE",))
+    assert rows(shop, shop.delta()) == [2]
+    switch(server, ("ON",))
+    run(server, insert(3))
+    assert rows(shop, shop.delta()) == [3]
 
 
 def test_a_chain_does_not_begin_after_transactions_without_a_gtid(fresh_server: StartServer, tmp_path: Path) -> None:
