@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loader.extract.range_result import RangeResult
-from loader.extract.xa.prepared_groups import Release, Settled, find_unknown_commits, group_releases, match_events
+from loader.extract.xa.prepared_groups import (
+    Release,
+    Settled,
+    find_unknown_commits,
+    find_unknown_rollbacks,
+    group_releases,
+    is_undone,
+    match_events,
+)
+from loader.extract.xa_events import Decided, XaEvent
 from loader.staging.documents import HeldGroup, Plan
 from loader.transport.base import Transport
 
@@ -23,12 +33,31 @@ def settle_groups(
         DataError: the log lacks the rows of an XA COMMIT, or is not what a server writes.
     """
     events = [event for result in results for event in result.xa]
-    missing = find_unknown_commits(held, events)
-    if not missing:
-        return match_events(held, events)
-    from loader.extract.xa.prepare_search import find_prepared
+    if missing := find_unknown_commits(held, events):
+        from loader.extract.xa.prepare_search import find_prepared
 
-    return match_events((*held, *find_prepared(transport, plan.interval.start, plan.skip, missing)), events)
+        held = (*held, *find_prepared(transport, plan.interval.start, plan.skip, missing))
+    settled = match_events(held, events)
+    undone = _find_undone(plan, held, transport, events) if plan.identity.kind == "mariadb" else []
+    return replace(settled, lost=(*settled.lost, *undone))
+
+
+def _find_undone(
+    plan: Plan, held: Sequence[HeldGroup], transport: Transport, events: Sequence[XaEvent]
+) -> list[Decided]:
+    """Return the rollbacks of groups whose commit the log has: their rows may be staged."""
+    found, unseen = list[Decided](), dict[str, Decided]()
+    for rollback, before in find_unknown_rollbacks(held, events):
+        if is_undone(before, rollback):
+            found.append(rollback)
+        elif before is None:
+            unseen[rollback.xid] = rollback
+    if unseen:
+        from loader.extract.xa.prepare_search import newest_events
+
+        for newest in newest_events(transport, plan.interval.start, plan.skip, set(unseen)):
+            found += [unseen[newest.xid]] if is_undone(newest, unseen[newest.xid]) else []
+    return found
 
 
 def plan_releases(plan: Plan, settled: Settled) -> list[list[Release]]:

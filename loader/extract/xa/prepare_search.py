@@ -1,4 +1,4 @@
-"""Finding XA transactions that were prepared before the chain of plans began, in the older log files."""
+"""Finding the events of XA transactions that are not known, in the older log files."""
 
 from __future__ import annotations
 
@@ -23,24 +23,29 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
     """Return the groups that these commits decide, searching log files before a position, newest first.
 
     No plan decided whether they are skipped, so `skip` does. A group that is in none of the remaining files is not
-    found.
+    found. A newest event that decides the identifier belongs to another group.
 
     Raises:
         LoaderError: from transport or codec.
     """
-    wanted = {event.xid: event for event in missing}
-    found: list[HeldGroup] = []
-    for segment in segments_before(transport, before):
-        newest = {
-            event.xid: event for event in _xa_events(transport, skip, before.file, *segment) if event.xid in wanted
-        }
-        for event in newest.values():
-            # A newest event that decides the identifier belongs to another group.
-            found += [held_group(event)] if isinstance(event, Prepared) else []
-            del wanted[event.xid]
+    newest = newest_events(transport, before, skip, {event.xid for event in missing})
+    return [held_group(event) for event in newest if isinstance(event, Prepared)]
+
+
+def newest_events(transport: Transport, before: Position, skip: Skip, xids: set[str]) -> Iterator[XaEvent]:
+    """Yield the newest event of each of these transactions before a position, if the remaining files have one.
+
+    Raises:
+        LoaderError: from transport or codec.
+    """
+    wanted = set(xids)
+    for segment in segments_before(transport, before) if wanted else ():
+        events = _xa_events(transport, skip, before.file, *segment)
+        newest = {event.xid: event for event in events if event.xid in wanted}
+        yield from newest.values()
+        wanted -= newest.keys()
         if not wanted:
-            break
-    return found
+            return
 
 
 def _xa_events(transport: Transport, skip: Skip, newest: str, file: str, begin: int, end: int) -> Iterator[XaEvent]:

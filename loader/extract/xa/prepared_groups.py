@@ -30,7 +30,7 @@ class Settled:
     Attributes:
         releases: committed groups with captured rows, in log order.
         held: groups without an outcome, in log order.
-        lost: commits of groups that are in no available log file, in log order.
+        lost: commits of groups that are in no available log file, and rollbacks after a commit, each in log order.
     """
 
     releases: tuple[Release, ...]
@@ -81,16 +81,35 @@ def held_group(event: Prepared) -> HeldGroup:
 
 def find_unknown_commits(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:
     """Return commits of groups that were prepared before these events and are not carried over."""
-    known = {group.xid for group in carried}
-    missing = []
+    return [event for event, _ in _unknown(carried, events) if event.commit]
+
+
+def find_unknown_rollbacks(
+    carried: Iterable[HeldGroup], events: Iterable[XaEvent]
+) -> list[tuple[Decided, Decided | None]]:
+    """Return rollbacks of groups that are not prepared, each with the event among these that decided the group before."""
+    return [(event, before) for event, before in _unknown(carried, events) if not event.commit]
+
+
+def _unknown(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Iterator[tuple[Decided, Decided | None]]:
+    known, decided = {group.xid for group in carried}, dict[str, Decided]()
     for event in sorted(events, key=_place):
         if isinstance(event, Prepared):
             known.add(event.xid)
-        elif event.xid in known:
-            known.discard(event.xid)
-        elif event.commit:
-            missing.append(event)
-    return missing
+            continue
+        if event.xid not in known:
+            yield event, decided.get(event.xid)
+        known.discard(event.xid)
+        decided[event.xid] = event
+
+
+def is_undone(commit: XaEvent | None, rollback: Decided) -> bool:
+    """Return whether a rollback follows the commit of the same group in an earlier log file.
+
+    MariaDB logs XA COMMIT before it commits in the engine. After a crash in between, the group is prepared again, in the
+    next file, and somebody can roll it back (seen on 10.11).
+    """
+    return isinstance(commit, Decided) and commit.commit and lognum_of(commit.file) < lognum_of(rollback.file)
 
 
 def group_releases(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[list[Release]]:
@@ -122,8 +141,8 @@ def missing_rows_error(event: Decided) -> DataError:
 
 
 def as_statement(event: Decided) -> LogStatement:
-    """Return a commit as a statement that changed rows without row events in the log."""
-    text, position = f"XA COMMIT {event.xid}", f"{event.file}:{event.end}"
+    """Return a decision as a statement that changed rows without row events in the log."""
+    text, position = f"XA {'COMMIT' if event.commit else 'ROLLBACK'} {event.xid}", f"{event.file}:{event.end}"
     return LogStatement(event.seqno, position, "", text, 0, mariadb=False, with_rows=False)
 
 

@@ -227,6 +227,14 @@ def _unlogged_rows_error(name: TableName, barrier: Barrier) -> UnsupportedError:
             table=name,
             position=barrier.position,
         )
+    if barrier.statement.startswith("XA ROLLBACK"):
+        return UnsupportedError(
+            "an XA transaction was rolled back after its commit was logged",
+            why=f"{barrier.statement[:200]}: MariaDB crashed while it committed; its rows may be in any table",
+            hint=reload,
+            table=name,
+            position=barrier.position,
+        )
     maybe = "" if barrier.tables else "; triggers, foreign keys or functions may have changed any captured table"
     return UnsupportedError(
         "the log holds a statement that changed rows, instead of the rows",
