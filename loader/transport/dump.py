@@ -28,6 +28,9 @@ HEARTBEAT_SECONDS = 10
 LOG_ERROR = 1236
 """ER_SOURCE_FATAL_ERROR_READING_BINLOG: the server cannot send the requested log."""
 
+ANONYMOUS = "Cannot replicate anonymous transaction"
+"""The text of MySQL with LOG_ERROR for a transaction without a GTID, while its gtid_mode is ON."""
+
 _COM_BINLOG_DUMP, _COM_BINLOG_DUMP_GTID = 0x12, 0x1E
 _NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
 _ANNOTATE_ROWS = 0x02  # MariaDB: without these events, the offsets of later events differ from the file

@@ -23,7 +23,16 @@ from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
 from loader.transport.base import NoPlace, ServerCannotTell
-from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command, event_size, gtid_command, prepare
+from loader.transport.dump import (
+    ANONYMOUS,
+    HEARTBEAT_SECONDS,
+    LOG_ERROR,
+    Events,
+    command,
+    event_size,
+    gtid_command,
+    prepare,
+)
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected, log_sizes
 
@@ -53,7 +62,7 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
             if error.args[0] != LOG_ERROR:
                 raise
             why = str(error.args[1])
-            if _NOT_ON in why:
+            if _NOT_ON in why or ANONYMOUS in why:
                 raise NoPlace("GTIDs are not on for all transactions of the server", why=why, source=address) from error
             raise ServerCannotTell("the server refuses the GTID set", why=why, source=address) from error
     if isinstance(gtids, MariadbGtidSet) and behind:

@@ -24,7 +24,7 @@ from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUna
 from loader.model.identity import Identity
 from loader.model.position import Interval
 from loader.transport.base import AnonymousRefused, LogFile, LogLags
-from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
+from loader.transport.dump import ANONYMOUS, HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected, log_sizes
@@ -36,7 +36,6 @@ _PATIENCE_SECONDS = 300
 _LONGEST_PAUSE_SECONDS = 10
 _TORN = "truncated in the middle of event"
 _NO_FILE = "Could not find first log file"  # the text of both servers for a missing file
-_ANONYMOUS = "Cannot replicate anonymous transaction"  # the text of MySQL while gtid_mode is ON
 
 
 class NetworkTransport:
@@ -228,7 +227,7 @@ class _Download:
     def _refused(self, why: str) -> GapError | BinlogFormatError | AnonymousRefused:
         if _NO_FILE in why:
             return _purged(self._address, self._file, why)
-        if _ANONYMOUS in why:
+        if ANONYMOUS in why:
             return AnonymousRefused(
                 "the server does not send transactions without a GTID",
                 why=why,

@@ -76,6 +76,22 @@ def test_a_server_with_unread_transactions_without_a_gtid(
     assert rows(there, there.delta()) == [4]
 
 
+def test_a_server_with_others_without_a_gtid_in_the_same_file(fresh_server: StartServer, tmp_path: Path) -> None:
+    """The server refuses to search there. Nothing was purged."""
+    old, new = servers(fresh_server, "mysql")
+    made = list(zip(gtids("mysql", 1, 2, 3), MADE, strict=True))
+    shop = begun(old, tmp_path, made)
+    fourth, fifth = gtids("mysql", 4, 5)
+    logged(old, (fourth, insert(1)))
+    assert rows(shop, shop.delta()) == [1]
+    logged(new, *made, (fourth, insert(1)))
+    switch(new, ("ON_PERMISSIVE",))
+    logged(new, ("ANONYMOUS", insert(2)), (fifth, insert(3)))
+    switch(new, ("ON",))
+    there = shop.at(new)
+    refused(there, AnotherServer, "without GTIDs the position in its log is unknown")
+
+
 def test_a_server_with_earlier_transactions_without_a_gtid(fresh_server: StartServer, tmp_path: Path) -> None:
     """GTIDs were switched on: all transactions without a GTID come before one that was read."""
     old, new = servers(fresh_server, "mysql")
