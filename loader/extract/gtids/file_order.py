@@ -2,7 +2,8 @@
 
 After a reset, the server uses the names of its files again. An archive or a folder of copies can still have the older
 file. On MySQL, its GTIDs repeat what was read. MariaDB's sets do not show that, so the set before each file is
-compared. Without GTIDs, only the time in the first event tells (MySQL manual, "Format_description_event").
+compared. Without GTIDs, only the time in the first event tells (MySQL manual, "Format_description_event"). It is that
+of the session that began the file, and SET TIMESTAMP changes it (seen on MySQL 9.7 and MariaDB 10.11).
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def _not_continued(file: str, why: str) -> LogReplaced:
         "the log file does not continue the file before it",
         why=f"{why}: it is probably an older file of the same name, of before the log was reset",
         hint='if it is a copy (log_archive, or transport = "file"), replace it by the file of the server; if the'
-        f" server set its clock back, read the log over the network; or {LOAD_ALL_AGAIN}",
+        " server set its clock back, or a lagging replica or a session with SET TIMESTAMP began the file, read the log"
+        f" over the network; or {LOAD_ALL_AGAIN}",
         file=file,
     )

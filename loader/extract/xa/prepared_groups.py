@@ -87,7 +87,7 @@ def find_unknown_commits(carried: Iterable[HeldGroup], events: Iterable[XaEvent]
 def find_unknown_rollbacks(
     carried: Iterable[HeldGroup], events: Iterable[XaEvent]
 ) -> list[tuple[Decided, Decided | None]]:
-    """Return rollbacks of groups that are not prepared, each with the event among these that decided the group before."""
+    """Return rollbacks of groups that are not prepared, each with the event among these that decided it before."""
     return [(event, before) for event, before in _unknown(carried, events) if not event.commit]
 
 
@@ -106,8 +106,8 @@ def _unknown(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Iterato
 def is_undone(commit: XaEvent | None, rollback: Decided) -> bool:
     """Return whether a rollback follows the commit of the same group in an earlier log file.
 
-    MariaDB logs XA COMMIT before it commits in the engine. After a crash in between, the group is prepared again, in the
-    next file, and somebody can roll it back (seen on 10.11).
+    MariaDB logs XA COMMIT before it commits in the engine. After a crash in between, the group is prepared again. The
+    server begins another file, and somebody can roll the group back (seen on 10.11).
     """
     return isinstance(commit, Decided) and commit.commit and lognum_of(commit.file) < lognum_of(rollback.file)
 
