@@ -1,7 +1,8 @@
 """Applies one ALTER TABLE to the columns and the key of a table: their names, their order, and the origin of each.
 
-The server resolves names in all actions against the table before the statement, and places (AFTER) against the table
-after it (`mysql_prepare_alter_table`). Column names are case-insensitive.
+The server resolves names in all actions against the table before the statement. Places (AFTER) have the names after it:
+columns move one after the other, each from the place where it was (`mysql_prepare_alter_table`). Column names are
+case-insensitive.
 """
 
 from __future__ import annotations
@@ -82,17 +83,16 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
     for column in columns:
         name = column.name.lower()
         if (change := modified.get(name)) is not None:
-            if change.place is None:
-                found.append(AlteredColumn(as_column(change.definition), column.name, change))
+            found.append(AlteredColumn(as_column(change.definition), column.name, change))
         elif name not in dropped:
             found.append(AlteredColumn(replace(column, name=renamed.get(name, column.name)), column.name))
-    names = {column.name.lower(): column.name for column in columns}
     for action in effective:
         if isinstance(action, AddColumn):
             _insert(found, AlteredColumn(as_column(action.definition), None, action), action.place)
         elif isinstance(action, ModifyColumn) and action.place is not None:
-            before = names[action.old.lower()]
-            _insert(found, AlteredColumn(as_column(action.definition), before, action), action.place)
+            moved = next(one for one in found if one.action is modified[action.old.lower()])
+            found.remove(moved)
+            _insert(found, moved, action.place)
     _require_distinct(found)
     return _convert(found, effective)
 

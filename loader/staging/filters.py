@@ -29,9 +29,16 @@ def find_unmatched(patterns: Iterable[str], tables: Collection[TableName]) -> st
 
 
 def matches_schema(schema: str, patterns: Iterable[str]) -> bool:
-    """Return whether one of these patterns over `schema.table` can match a table of this schema."""
+    """Return whether one of these patterns over `schema.table` can match a table of this schema.
+
+    A pattern that is the name of a table may contain pattern characters, see `matches`.
+    """
     beginning = str(TableName(schema, ""))
-    return any(fnmatchcase(beginning, pattern[:end]) for pattern in patterns for end in range(1, len(pattern) + 1))
+    return any(
+        pattern.startswith(beginning) or fnmatchcase(beginning, pattern[:end])
+        for pattern in patterns
+        for end in range(1, len(pattern) + 1)
+    )
 
 
 class CapturedTables:

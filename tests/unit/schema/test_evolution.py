@@ -63,6 +63,9 @@ ORDERS = {
     "CHANGE b c DATETIME(6) FIRST, DROP id": ["c", "a"],
     "MODIFY A VARCHAR(9) AFTER b": ["id", "B", "A"],
     "CHANGE a c VARCHAR(9), ADD x INT AFTER c": ["id", "c", "x", "B"],
+    "MODIFY id INT AFTER a, MODIFY a VARCHAR(9) AFTER b": ["id", "B", "a"],
+    "MODIFY B DATETIME(6) AFTER a, MODIFY a VARCHAR(9) FIRST": ["a", "id", "B"],
+    "ADD x INT AFTER c, CHANGE a c VARCHAR(9) FIRST": ["c", "id", "x", "B"],
     "ADD (x INT, y INT), DROP b": ["id", "a", "x", "y"],
 }
 

@@ -56,6 +56,8 @@ def test_patterns_over_schema_and_table(
         ("crm*", "shop", False),
         ("`a.b`.c", "a.b", True),
         ("`a.b`.c", "a", False),
+        ("sh[o]p.orders", "sh[o]p", True),
+        ("sh[o]p.orders", "sh[o]", False),
     ],
 )
 def test_patterns_that_may_match_a_table_of_a_schema(pattern: str, schema: str, may: bool) -> None:
