@@ -131,7 +131,7 @@ def never_loaded_error(table: TableName, taker: TableName) -> UnsupportedError:
     return UnsupportedError(
         f"table {table} was renamed to the name of a captured table, but it is not in the warehouse",
         why="its rows were never loaded, so the rows that it brought are unknown",
-        hint=taker.load_again,
+        hint=_load_or_exclude(taker),
         table=table,
     )
 
@@ -153,7 +153,12 @@ def rows_unavailable_error(table: TableName, taker: TableName, error: LoaderErro
     return UnsupportedError(
         f"table {table} cannot be merged up to the rename by which table {taker} takes its rows",
         why=f"{error.what}: {error.why}" if error.why else error.what,
-        hint=taker.load_again,
+        hint=_load_or_exclude(taker) if error.hint == _load_or_exclude(table) else taker.load_again,
         table=taker,
         position=error.where.get("position"),
     )
+
+
+def _load_or_exclude(taker: TableName) -> str:
+    """Return the hint for a name that a table or a view got. The log does not tell which of the two it was."""
+    return f"{taker.load_again}; if it is a view, {taker.exclusion}"
