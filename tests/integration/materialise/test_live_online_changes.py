@@ -6,7 +6,9 @@ import os
 
 import pytest
 
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.spec import MaterialiseResult
+from loader.model.table import TableName
 from loader.pipeline import quarantines_of
 from loader.staging.documents import TableFilter
 from tests.integration.materialise.live_source import LiveSource, live
@@ -76,3 +78,19 @@ def test_views_that_swap_their_names(source: LiveSource) -> None:
     source.run("DROP VIEW w, w_old", "INSERT INTO t VALUES (3,3)")
     check(source, source.delta())
     assert quarantines_of(source.settings).all() == {}
+
+
+def test_a_dropped_database_whose_name_has_brackets(live: LiveSource) -> None:
+    """The tables are captured by their names. `CREATE TABLE IF NOT EXISTS` makes a table after that."""
+    database = f"{live.database}[b]"
+    table = TableName(database, "t")
+    live.settings = live.settings.model_copy(update={"tables": TableFilter(include=(str(table), f"{live.database}.*"))})
+    create = f"CREATE TABLE IF NOT EXISTS `{database}`.t (id INT PRIMARY KEY)"
+    live.run(f"CREATE DATABASE `{database}`", create, f"INSERT INTO `{database}`.t VALUES (1),(2)")
+    live.load()
+    live.run(f"DROP DATABASE `{database}`", f"CREATE DATABASE `{database}`", create)
+    live.run(f"INSERT INTO `{database}`.t VALUES (3)")
+    assert live.delta().exit_code == 0
+    live.run(f"DROP DATABASE `{database}`")
+    warehouse = Warehouse(live.spark, live.settings.catalog)
+    assert [row.id for row in warehouse.session.table(warehouse.name(table)).collect()] == [3]
