@@ -35,7 +35,7 @@ TABLES := tests/dags tests/infra tests/cases tests/chaos tests/integration/mater
 PARTS := tests/unit $(filter-out $(COMMANDS) $(TABLES) tests/unit tests/integration %/__pycache__,\
 		$(patsubst %/,%,$(wildcard tests/*/ tests/integration/*/)))
 # Every file with tests that only run in the sweep.
-SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/test_live_*.py) \
+SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/live/*/test_*.py) \
 		$(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
 
 .PHONY: test-commands

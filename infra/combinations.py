@@ -20,9 +20,13 @@ from infra.servers.cache import cache_folder
 _ROOT = Path(__file__).resolve().parents[1]
 _LOCKED = _ROOT / "constraints.txt"
 _EXTRAS = "spark,airflow,openlineage,s3,hdfs"
-_SOME = ("test_modes.py", "test_schema.py", "test_renames.py")
+_SOME = ("test_modes.py", "columns/test_schema.py", "renames/test_renames.py")
 _ALWAYS = ("tests/dags", *(f"tests/integration/materialise/{name}" for name in _SOME))
-_OF_SPARK = ("tests/integration/materialise", "tests/e2e/test_local_cluster.py", "tests/e2e/test_remote_staging.py")
+_OF_SPARK = (
+    "tests/integration/materialise",
+    "tests/e2e/clusters/test_local_cluster.py",
+    "tests/e2e/clusters/test_remote_staging.py",
+)
 _OF_AIRFLOW = ("connection", "forms", "heals")
 _LONG = ("approval", "repair")
 _LONG_OF_AIRFLOW = ("load", "operators", "sensor", "skip")
@@ -72,7 +76,7 @@ class Combination(NamedTuple):
 
 
 def _of_airflow(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"tests/e2e/test_airflow_{name}.py" for name in names)
+    return tuple(f"tests/e2e/airflow/test_{name}.py" for name in names)
 
 
 _LIMITS = ("cadwyn<7", "sqlalchemy<2.1")

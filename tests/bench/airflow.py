@@ -32,7 +32,7 @@ from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from tests.bench.figures import parser, report
 from tests.bench.session import jars
-from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running
+from tests.e2e.airflow.running.server import DELTA, LOAD, Airflow, running
 from tests.e2e.loaded import Loaded
 
 _ROWS = 20_000

@@ -1,6 +1,6 @@
 """One suite over every kind of Iceberg catalog: a merge has its effect once, whoever else commits and whatever is lost.
 
-Kills at every point are in tests/integration/materialise/test_kill.py, over the same catalogs. That a hadoop catalog on
+Kills at every point are in tests/integration/materialise/faults/test_kill.py, over the same catalogs. That a hadoop catalog on
 an object store is refused is in test_refusals.py there.
 """
 

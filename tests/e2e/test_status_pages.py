@@ -25,8 +25,8 @@ from loader.page import figures
 from loader.page.addresses import interval_address
 from loader.staging.notes.quarantine import Quarantines
 from loader.transport.server.connection import connected
-from tests.e2e.airflow_server import Airflow, running, until
-from tests.e2e.browser import browsing
+from tests.e2e.airflow.running.browser import browsing
+from tests.e2e.airflow.running.server import Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import Loaded
 from tests.integration.initial_load.source_server import SourceServer

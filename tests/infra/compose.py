@@ -17,7 +17,7 @@ import yaml
 
 from infra.postgres import PASSWORD, run_postgres
 from infra.servers.server import Server
-from tests.e2e.airflow_server import until
+from tests.e2e.airflow.running.server import until
 from tests.infra.image import Image
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")

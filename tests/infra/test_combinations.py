@@ -40,7 +40,7 @@ def test_the_tests_of_a_combination_exist(combination: Combination) -> None:
     named = (*combination.tests, *combination.long_tests)
     assert [name for name in named if not (ROOT / name).exists()] == []
     if combination.spark == NEWEST[1]:
-        assert "tests/e2e/test_airflow_heals.py" in named
+        assert "tests/e2e/airflow/test_heals.py" in named
     assert ("tests/integration/materialise" in named) == (combination.airflow == NEWEST[0])
 
 

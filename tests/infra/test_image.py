@@ -26,7 +26,7 @@ from loader.errors import LoaderError
 from loader.resources import cache_folder
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-from tests.e2e.airflow_server import until
+from tests.e2e.airflow.running.server import until
 from tests.infra.compose import Services, client, database, mount, read_services, server_options
 from tests.infra.image import SYSTEM, Image, commands, instructions, is_sent
 from tests.support.replicas import run

@@ -1,6 +1,6 @@
 """Initial loads while others write: once the log is applied past the position, the rows are those of the server.
 
-`tests/e2e/test_large_loads.py` compares the tables of the warehouse.
+`tests/e2e/loads/test_large_loads.py` compares the tables of the warehouse.
 """
 
 from __future__ import annotations

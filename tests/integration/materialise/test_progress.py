@@ -9,8 +9,8 @@ import pytest
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName
 from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.renames.test_renames import barrier, change
 from tests.integration.materialise.staged_writer import number, position, table
-from tests.integration.materialise.test_renames import barrier, change
 
 pytestmark = pytest.mark.integration
 

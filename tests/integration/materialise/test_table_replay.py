@@ -12,9 +12,9 @@ from loader.materialise.merge import merge_stages
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.model.table import Column
 from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.renames.test_renames import barrier
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
 from tests.integration.materialise.test_maintenance import spec as maintenance
-from tests.integration.materialise.test_renames import barrier
 from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration

@@ -24,7 +24,7 @@ from loader.pipeline import extract_job, plan_interval
 from loader.s3 import open_client
 from loader.settings import SourceSettings
 from loader.spark.workers import Threads
-from tests.e2e.airflow_server import until
+from tests.e2e.airflow.running.server import until
 from tests.integration.pipeline.conftest import Source
 from tests.unit.page.reading import Element, read_page
 
