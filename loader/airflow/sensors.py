@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
 
 from loader.airflow.reports.errors import reported
 from loader.errors import LoaderError, UsageError
@@ -92,7 +93,8 @@ class TableAtLeastTrigger(BaseTrigger):
         """Yield one event: the warehouse has the table, or an error that no waiting can fix."""
         while True:
             try:
-                reached = await asyncio.to_thread(ask, self.log.warning, **self._goal)
+                # In a thread of asyncio itself, reading a connection would end the triggerer of Airflow 3.1.
+                reached = await sync_to_async(ask, thread_sensitive=False)(self.log.warning, **self._goal)
             except LoaderError as error:
                 yield _event(error)
                 return
