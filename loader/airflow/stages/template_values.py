@@ -34,6 +34,6 @@ def table_names(value: object) -> list[str]:
     raise UsageError(
         "tables must be a list of names as schema.table",
         why=f"it is {value!r}",
-        hint='give a list whose items may be templates; or a param of the DAG: dag.param("tables")',
+        hint="give a list whose items may be templates; or give the DAG render_template_as_native_obj=True",
         argument="tables",
     )
