@@ -61,12 +61,24 @@ def _arrow_type(kind: object) -> Any:
     return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _TYPES.get(kind)
 
 
+class FileContent(NamedTuple):
+    """What a Parquet file holds.
+
+    Attributes:
+        split_offsets: the offset of each row group, in bytes.
+        unbounded: the names of columns whose smallest and largest value the file does not tell.
+    """
+
+    split_offsets: Sequence[int]
+    unbounded: Sequence[str]
+
+
 class WrittenFile(NamedTuple):
-    """A Parquet file at its place in the table's location, with its size and the offset of each row group, in bytes."""
+    """A Parquet file at its place in the table's location, with its size in bytes."""
 
     location: str
     size: int
-    split_offsets: Sequence[int]
+    content: FileContent
 
 
 class DataFiles:
@@ -96,13 +108,13 @@ class DataFiles:
         """Return the place of a new file, by its number among the new files."""
         return str(self._table.locationProvider().newDataLocation(f"{self._name}-{number:05d}.parquet"))
 
-    def upload(self, file: Path, number: int, split_offsets: Sequence[int]) -> None:
+    def upload(self, file: Path, number: int, content: FileContent) -> None:
         """Copy a local Parquet file to the table's location through the table's file system.
 
         Args:
             file: the local file.
             number: of the file among the new files.
-            split_offsets: the offset of each row group in the file.
+            content: what the file holds.
         """
         location = self.location(number)
         stream = self._table.io().newOutputFile(location).create()
@@ -111,19 +123,24 @@ class DataFiles:
         finally:
             stream.close()
         local = self._class("org.apache.iceberg.Files").localInput(str(file))
-        self._add(WrittenFile(location, file.stat().st_size, split_offsets), local)
+        self._add(WrittenFile(location, file.stat().st_size, content), local)
 
     def add(self, file: WrittenFile) -> None:
         """Add a file that another process wrote. Its footer is read through the table's file system."""
         self._add(file, self._table.io().newInputFile(file.location))
 
-    def _add(self, file: WrittenFile, content: JavaObject) -> None:
+    def _add(self, file: WrittenFile, source: JavaObject) -> None:
         rule = self._class("org.apache.iceberg.MetricsConfig").forTable(self._table)
-        metrics = self._class("org.apache.iceberg.parquet.ParquetUtil").fileMetrics(content, rule)
+        metrics = self._class("org.apache.iceberg.parquet.ParquetUtil").fileMetrics(source, rule)
+        # Iceberg takes the bounds of the other row groups for those of the file (ParquetMetrics.bounds).
+        for field_id, name in self.columns.items():
+            if name in file.content.unbounded:
+                metrics.lowerBounds().remove(field_id)
+                metrics.upperBounds().remove(field_id)
         builder = self._class("org.apache.iceberg.DataFiles").builder(self._table.spec())
         builder = builder.withPath(file.location).withFormat("parquet")
         builder = builder.withFileSizeInBytes(file.size).withMetrics(metrics)
-        self.entries.append(builder.withSplitOffsets(self._longs(file.split_offsets)).build())
+        self.entries.append(builder.withSplitOffsets(self._longs(file.content.split_offsets)).build())
 
     def _longs(self, numbers: Sequence[int]) -> JavaObject:
         """Return a Java list of `Long`. In a list of its own, py4j would make each small number an `Integer`."""

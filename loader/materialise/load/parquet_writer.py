@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from loader.materialise.iceberg.data_files import FileContent
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.table_layout import IS_DELETED, TableColumn
 from loader.model.table import TableSchema
@@ -21,6 +22,8 @@ from loader.types.warehouse import widened_type
 
 _GROUP_BYTES = 32 * 1024 * 1024
 """Size of a row group in memory. Each thread or task holds one row group and one batch."""
+_BOUND_BYTES = 4096
+"""Arrow leaves longer values out of the statistics of a row group (DEFAULT_MAX_STATISTICS_SIZE of its C++ writer)."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,28 @@ class RowFormat:
     fields: pa.Schema
 
 
-def write_parquet(store: Store, files: Sequence[StagedFile], rows: RowFormat, path: Path) -> list[int]:
-    """Write the records of staged files, and return the offset of each row group in the file.
+def write_parquet(store: Store, files: Sequence[StagedFile], rows: RowFormat, path: Path) -> FileContent:
+    """Write the records of staged files, and return what the file holds.
 
     Raises:
         StagedDataError: a staged file is missing or changed.
         NotSupportedNatively: Spark must write the rows.
     """
+    unbounded: set[str] = set()
     with pq.ParquetWriter(path, rows.fields, compression="zstd", store_decimal_as_integer=True) as writer:
         for group in _row_groups(store, files, rows):
             writer.write_table(group, row_group_size=len(group))
-    return _split_offsets(path)
+            unbounded.update(_columns_with_long_values(group))
+    return FileContent(_split_offsets(path), sorted(unbounded))
+
+
+def _columns_with_long_values(group: pa.Table) -> Iterator[str]:
+    """Yield the names of columns whose smallest or largest value may be missing in the statistics of a row group."""
+    for field in group.schema:
+        if field.type in {pa.string(), pa.binary()}:
+            longest = pc.max(pc.binary_length(group[field.name])).as_py()
+            if longest is not None and longest > _BOUND_BYTES:
+                yield field.name
 
 
 def _row_groups(store: Store, files: Sequence[StagedFile], rows: RowFormat) -> Iterator[pa.Table]:

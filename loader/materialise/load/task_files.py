@@ -60,7 +60,7 @@ def _write(root: str, rows: RowFormat, file: FileToWrite) -> WrittenFile:
     name = location.rpartition("/")[2]
     with carried_or_left(), TemporaryDirectory(prefix="loader-load-") as scratch:
         path = Path(scratch, name)
-        offsets = write_parquet(open_store(root), file.records, rows, path)
+        content = write_parquet(open_store(root), file.records, rows, path)
         with path.open("rb") as source, open_store(file.folder).writing(name) as target:
             shutil.copyfileobj(source, target, BLOCK_BYTES)
-        return WrittenFile(location, path.stat().st_size, offsets)
+        return WrittenFile(location, path.stat().st_size, content)

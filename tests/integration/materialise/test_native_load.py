@@ -19,7 +19,7 @@ from loader.materialise.load import native_load, parquet_writer, table_load
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import position, table
+from tests.integration.materialise.staged_writer import Change, number, position, table
 from tests.integration.materialise.test_native import EVERY, ROWS
 
 pytestmark = pytest.mark.integration
@@ -106,6 +106,27 @@ def test_a_large_table_becomes_files_with_ranges_of_keys(
         assert len(file["split_offsets"]) == written.num_row_groups > 1
         assert file["file_size_in_bytes"] == Path(file["file_path"].removeprefix("file:")).stat().st_size
     assert sorted(lake.rows(ORDERS).values()) == rows
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "z" * 5000, "zé" * 2000], ids=["smallest", "largest", "characters"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_long_values_that_a_row_group_has_no_bounds_for(
+    lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch, text: str, order: int
+) -> None:
+    """The file has two row groups. Their bounds are not those of the file: one of them has none."""
+    monkeypatch.setattr(parquet_writer, "_GROUP_BYTES", 1)
+    notes = table("notes", [Column("text", "varchar", charset="utf8mb4"), Column("data", "blob")], ["text"])
+    data = text.encode()
+    load(lake, notes, [("m", b"m"), (text, data)][::order], parts=2)
+    assert native == [True]
+    (file,) = files(lake, notes)
+    assert len(file["split_offsets"]) == 2
+    name = lake.warehouse.name(notes.name)
+    for condition in (f"text = '{text}'", f"data = X'{data.hex()}'"):
+        assert [row.text for row in lake.sql(f"SELECT text FROM {name} WHERE {condition}")] == [text]
+    lake.staging.interval(P0, P1, [(notes, [Change("U", number(1, 1100), 5, (text, b"new"))])])
+    assert lake.one(lake.merged()).status == "applied"
+    assert lake.rows(notes) == {("m",): ("m", b"m"), (text,): (text, b"new")}
 
 
 def test_a_second_load_replaces_all_rows(lake: Lake, native: list[bool]) -> None:
