@@ -79,6 +79,7 @@ class AdoptSpec(TablesSpec):
         position, seqno: the tables have every change before it.
         exact_at, exact_at_seqno: the tables have no change after it. Those with a key may have some before it.
         unlogged: by table, see read_unlogged of loader.source.schemas.
+        log: `Generation.log` of the generation.
     """
 
     definitions: tuple[dict[str, Any], ...]
@@ -87,6 +88,7 @@ class AdoptSpec(TablesSpec):
     exact_at: str
     exact_at_seqno: int
     unlogged: dict[str, tuple[str, ...]]
+    log: str
 
 
 class TablesResult(BaseModel):

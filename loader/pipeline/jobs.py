@@ -161,15 +161,16 @@ def initial_load_spec(
 
 def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan], exact_at: Position) -> Job:
     """Return the job that takes over warehouse tables at the position of these loads."""
-    first = plans[0]
+    first, generation = plans[0], chain_of(settings).require_generation()
     spec = AdoptSpec(
-        **_tables(settings, chain_of(settings).require_generation()),
+        **_tables(settings, generation),
         definitions=tuple(plan.table_schema for plan in plans),
         position=first.position,
         seqno=first.seqno,
         exact_at=str(exact_at),
         exact_at_seqno=exact_at.seqno(first.shift),
         unlogged={str(plan.name): plan.unlogged for plan in plans if plan.unlogged is not None},
+        log=generation.log,
     )
     return Job("adopt", spec)
 

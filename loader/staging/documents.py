@@ -96,6 +96,15 @@ class Generation(Document):
         """The first position of the chain."""
         return Position.parse(self.start)
 
+    @property
+    def log(self) -> str:
+        """The server, the base name of its log, and the shift. Seqnos can only be compared if these are the same.
+
+        The name of a generation does not tell: an older backup of the staging root goes on with the same names.
+        """
+        server = self.identity.uuid or self.identity.server_id
+        return f"{self.start_position.basename} of {self.identity.kind} {server}, shift {self.shift}"
+
 
 def _table(value: str) -> str:
     schema, point, table = value.partition(".")

@@ -25,6 +25,7 @@ APPLIED = "loader.applied"
 POSITION = "loader.position"
 SOURCE = "loader.source"
 GENERATION = "loader.generation"
+LOG = "loader.log"
 RUN = "loader.run"
 EXACT_AT = "loader.exact_at"
 EXACT_AT_SEQNO = "loader.exact_at_seqno"
@@ -34,7 +35,7 @@ APPROVED_BY = "loader.approved_by"
 
 
 def signature(
-    *, seqno: int, position: str, source: str, generation: str, schema_id: str, state: str = ""
+    *, seqno: int, position: str, source: str, generation: str, schema_id: str, log: str = "", state: str = ""
 ) -> dict[str, str]:
     """Return the summary properties that record an applied position in a commit. They are read as `Applied`."""
     return {
@@ -43,6 +44,7 @@ def signature(
         SOURCE: source,
         GENERATION: generation,
         SCHEMA_ID: schema_id,
+        **({LOG: log} if log else {}),
         **({STATE: state} if state else {}),
     }
 
@@ -71,6 +73,7 @@ class Applied:
         schema_id: the id of the table's schema in the commit.
         state: see `loader.materialise.plan.timeline.Lifecycle`.
         loaded: the commit is an initial load.
+        log: see Generation.log; empty in commits of versions that did not store it.
     """
 
     seqno: int
@@ -81,6 +84,7 @@ class Applied:
     schema_id: str
     state: str = ""
     loaded: bool = False
+    log: str = ""
 
     @property
     def signature(self) -> dict[str, str]:
@@ -90,6 +94,7 @@ class Applied:
             position=self.position,
             source=self.source,
             generation=self.generation,
+            log=self.log,
             schema_id=self.schema_id,
             state=self.state,
         )
@@ -301,6 +306,7 @@ class TableMetadata:
                     schema_id=summary[SCHEMA_ID],
                     state=summary.get(STATE, ""),
                     loaded=EXACT_AT_SEQNO in summary,
+                    log=summary.get(LOG, ""),
                 )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -324,18 +324,19 @@ def check_file_format(metadata: TableMetadata, layout: Layout) -> None:
         )
 
 
-def check_owner(metadata: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
+def check_owner(metadata: TableMetadata, table: TableName, source: str, logs: Mapping[str, str]) -> Applied | None:
     """Return the applied position of a table, or None, after a check of its source and generation.
 
     Args:
         metadata: of the table.
         table: the table.
         source: the source that the table must belong to.
-        generations: the generations that its applied position may belong to. The last one is the current generation.
+        logs: by name, `Generation.log` of the generations that its applied position may belong to. The last one is the
+            current generation.
 
     Raises:
-        DataError: the table belongs to another source or generation, or is another table of the source. Positions of
-            other generations are not comparable.
+        DataError: the table belongs to another source, generation or log, or is another table of the source. Positions
+            of other generations are not comparable.
     """
     owner = metadata.properties.get(SOURCE)
     if owner != source:
@@ -351,12 +352,21 @@ def check_owner(metadata: TableMetadata, table: TableName, source: str, generati
         )
     applied = metadata.applied
     generation = applied.generation if applied else metadata.properties.get(GENERATION)
-    if generation not in generations:
+    if generation is None or generation not in logs:
         raise UnsupportedError(
             f"the table's applied position is in generation {generation!r} of the log",
             hint=f"drop it in the warehouse, then: {table.load_again}",
             table=table,
-            generation=generations[-1],
+            generation=list(logs)[-1],
+        )
+    if applied and applied.log not in ("", logs[generation]):
+        raise DataError(
+            "the table's applied position is not in the log of this source",
+            why=f"it is {applied.position} in the log {applied.log}, and generation {generation} of the staging root is"
+            f" the log {logs[generation]}: an older backup of the root was restored, or it is another root",
+            hint="if staging.root was changed or restored, set it back; otherwise drop the table in the warehouse,"
+            f" then: {table.load_again}",
+            table=table,
         )
     return applied
 

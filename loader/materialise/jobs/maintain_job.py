@@ -60,7 +60,7 @@ def _chosen(known: set[TableName], spec: MaintainSpec) -> list[TableName]:
 
 def _one(maintenance: Maintenance, table: TableName, chain: Chain, retries: Retries) -> TableMaintained:
     try:
-        done = retries.call(lambda: maintenance.run(chain.source, chain.generations))
+        done = retries.call(lambda: maintenance.run(chain.source, chain.logs))
     except Exception as error:
         _LOG.error("table %s failed", table, exc_info=error)
         return TableMaintained(table=str(table), error=failure(error))

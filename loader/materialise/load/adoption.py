@@ -109,7 +109,7 @@ def _adopted(metadata: TableMetadata, spec: AdoptSpec, layout: Layout) -> TableR
         UsageError: the table was loaded, or adopted at another position.
     """
     table = layout.schema.name
-    check_owner(metadata, table, spec.source, [spec.generation])
+    check_owner(metadata, table, spec.source, {spec.generation: spec.log})
     check_rule(metadata.properties, layout.rule, table)
     loads = [applied for applied in metadata.applied_positions() if applied.loaded]
     for applied in loads:
@@ -198,6 +198,7 @@ def _take_over(
         position=spec.position,
         source=spec.source,
         generation=spec.generation,
+        log=spec.log,
         schema_id=schema.schema_id,
     )
     exact = {EXACT_AT: spec.exact_at, EXACT_AT_SEQNO: str(spec.exact_at_seqno)}

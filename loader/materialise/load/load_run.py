@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -64,7 +63,7 @@ class LoadRun:
         self._store = open_store(spec.staging_root)
         chain = PlanChain(self._store, spec.source)
         lineage = chain.lineage(spec.generation)
-        self._generations: Sequence[str] = [generation.name for generation in lineage]
+        self._logs = {generation.name: generation.log for generation in lineage}
         self._may_have_reached = partial(chain.may_have_reached, lineage[-1])
         self._outdated = OutdatedNotes(chain, spec.generation)
 
@@ -104,9 +103,7 @@ class LoadRun:
         """
         with self._pool.borrow() as warehouse:
             return self._retries.call(
-                lambda: load_table(
-                    warehouse, self._store, load, self._generations, self._outdated, self._may_have_reached
-                )
+                lambda: load_table(warehouse, self._store, load, self._logs, self._outdated, self._may_have_reached)
             )
 
     def note(self, load: StagedLoad, result: TableResult) -> None:
@@ -123,5 +120,5 @@ class LoadRun:
             OvertakenLoads(self._store, source).end(load.work.name, load.work.target)
 
     def _staged_load(self, key: str) -> StagedLoad:
-        manifest = read_load_manifest(self._store, key, self._spec.source, self._generations)
+        manifest = read_load_manifest(self._store, key, self._spec.source, list(self._logs))
         return StagedLoad(key, manifest, load_work(manifest))

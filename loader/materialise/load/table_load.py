@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
@@ -50,7 +50,7 @@ def load_table(
     warehouse: Warehouse,
     store: Store,
     load: StagedLoad,
-    generations: Sequence[str],
+    logs: Mapping[str, str],
     outdated: OutdatedNotes,
     may_have_reached: MayHaveReached,
 ) -> TableResult:
@@ -60,7 +60,7 @@ def load_table(
         warehouse: the catalog.
         store: of the load's files.
         load: the initial load.
-        generations: names of the generations that the table's applied position may belong to.
+        logs: by name, `Generation.log` of the generations that the table's applied position may belong to.
         outdated: gets a note before rows are written.
         may_have_reached: see PlanChain.
 
@@ -73,7 +73,7 @@ def load_table(
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, load, work, generations, outdated, may_have_reached)
+                result = _attempt(warehouse, store, load, work, logs, outdated, may_have_reached)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -87,7 +87,7 @@ def _attempt(
     store: Store,
     load: StagedLoad,
     work: Work,
-    generations: Sequence[str],
+    logs: Mapping[str, str],
     outdated: OutdatedNotes,
     may_have_reached: MayHaveReached,
 ) -> TableResult:
@@ -95,7 +95,7 @@ def _attempt(
     if manifest.adopted:
         _check_adopted(warehouse, work)
     metadata = _create_table(warehouse, manifest, work)
-    applied = check_owner(metadata, work.name, manifest.source, generations)
+    applied = check_owner(metadata, work.name, manifest.source, logs)
     check_rule(metadata.properties, work.rule, work.name)
     if applied is not None and applied.seqno > work.target and not may_have_reached(work.name, applied.seqno):
         raise unknown_position_error(work.name, applied.position)
@@ -115,7 +115,7 @@ def _attempt(
         warehouse.check_column_names(metadata, before)
         check_kept_columns(metadata, before, [work.layout])
     finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
-    signed = _signature(manifest, work)
+    signed = _signature(manifest, work, logs[manifest.generation])
     files = write_natively(warehouse, store, work)
     misfits: dict[str, int] = {}
     if files:
@@ -262,12 +262,13 @@ def _check_rows(work: Work, added: int) -> None:
         )
 
 
-def _signature(manifest: Manifest, work: Work) -> dict[str, str]:
+def _signature(manifest: Manifest, work: Work, log: str) -> dict[str, str]:
     stands_at = signature(
         seqno=manifest.start_seqno,
         position=manifest.start,
         source=manifest.source,
         generation=manifest.generation,
+        log=log,
         schema_id=work.schema.schema_id,
     )
     return {**stands_at, EXACT_AT: manifest.exact_at, EXACT_AT_SEQNO: str(manifest.exact_at_seqno)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -66,12 +66,12 @@ class Maintenance:
         self._policy = policy
         self._name = literal(warehouse.name(table))
 
-    def run(self, source: str, generations: tuple[str, ...]) -> TableMaintained:
+    def run(self, source: str, logs: Mapping[str, str]) -> TableMaintained:
         """Run all steps that are needed.
 
         Args:
             source: the source that the table must belong to.
-            generations: the generations that its applied position may belong to.
+            logs: by name, `Generation.log` of the generations that its applied position may belong to.
 
         Raises:
             DataError: the table is gone, is not the loader's, or has no applied position. Nothing was changed.
@@ -79,7 +79,7 @@ class Maintenance:
         """
         began = time.monotonic()
         metadata = self._load()
-        if check_owner(metadata, self._table, source, generations) is None and metadata.head is not None:
+        if check_owner(metadata, self._table, source, logs) is None and metadata.head is not None:
             raise replaced_table_error(self._table)
         # A compaction writes all rows again.
         check_file_format(metadata, Layout(recorded_schema(metadata, self._table), self._warehouse.rule(self._table)))

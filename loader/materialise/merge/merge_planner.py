@@ -89,7 +89,7 @@ class MergePlanner:
             DataError: the table was never loaded, belongs to another source, has another rule, or cannot be merged.
         """
         chain, rule = self.chain, self.warehouse.rule(table)
-        applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
+        applied = check_owner(metadata, table, chain.source, chain.logs) if metadata else None
         state = self._read_state(table, metadata, applied, target)
         if state is None:
             return idle_result(table, None, "unchanged", target)
@@ -142,6 +142,8 @@ class MergePlanner:
         begin, broken = state.applied, None
         try:
             chain.check_joined(table, begin)
+            if metadata and metadata.applied:
+                _check_in_generation(chain, table, metadata.applied)
         except GapError as error:  # nothing is known of the log before the newest generation
             begin, broken = chain.newest_join(target), error
         manifests = chain.covering_intervals(begin, target)
@@ -228,7 +230,7 @@ class MergePlanner:
         except DataError as error:
             raise no_snapshot_error(table, taker, expired=True) from error
         if metadata:
-            check_owner(metadata, table, self.chain.source, self.chain.generations)
+            check_owner(metadata, table, self.chain.source, self.chain.logs)
             check_rule(metadata.properties, self.warehouse.rule(table), table)
         try:
             origin = None if applied else self.chain.find_origin(table, seqno - 1)
@@ -376,6 +378,23 @@ class MergePlanner:
             f"changes of table {table} are staged, but it was never loaded",
             why="the table was dropped since then, so it can no longer be loaded" if dropped else "",
             hint=_exclude_hint(table) if dropped else load,
+            table=table,
+        )
+
+
+def _check_in_generation(chain: Chain, table: TableName, applied: Applied) -> None:
+    """Verify that an applied position is not after the end of its generation.
+
+    Raises:
+        GapError: it is. Its seqno may be that of another position in the next generation.
+    """
+    stop = next((join.stop for join in chain.joins if join.older == applied.generation), applied.seqno)
+    if applied.seqno > stop:
+        raise GapError(
+            "the table has more of the log of the previous server than was staged when the current one was followed",
+            why=f"generation {applied.generation} ends at seqno {stop}, and the table has it up to {applied.position}:"
+            " an older backup of the staging root was restored",
+            hint=table.load_again,
             table=table,
         )
 

@@ -145,6 +145,7 @@ def _merge(
             position=merge.position,
             source=chain.source,
             generation=chain.generation,
+            log=chain.logs[chain.generation],
             schema_id=(merge.schema or before.schema).schema_id,
             state=merge.state,
         )

@@ -73,6 +73,7 @@ class Chain:
         lineage = self._plans.lineage(generation)
         self.identity = lineage[-1].identity
         self.generations = tuple(one.name for one in lineage)
+        self.logs = {one.name: one.log for one in lineage}
         self.joins = tuple(
             GenerationJoin(
                 older=new.follows.name,

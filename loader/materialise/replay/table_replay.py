@@ -100,7 +100,7 @@ def _attempt(
     warehouse: Warehouse, chain: Chain, table: TableName, part: ReplayedPart, *, publish: bool, approved_by: str
 ) -> TableReplay:
     metadata = warehouse.metadata(table)
-    applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
+    applied = check_owner(metadata, table, chain.source, chain.logs) if metadata else None
     if metadata is None or applied is None:
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)

@@ -32,6 +32,14 @@ IDENTITY = Identity(kind="mysql", version="9.4.0", server_id=1, uuid="11111111-1
 COMMITTED = "2026-01-02 03:04:05.678901"
 EVERYTHING = TableFilter(include=("*",))
 SOURCE, GENERATION = "shop", "g1"
+_MARK = Mark(log="", last=0, event="")
+
+
+def _begun(source: str, name: str) -> Generation:
+    return Generation(source=source, name=name, identity=IDENTITY, start="binlog.000001:4", mark=_MARK)
+
+
+LOG = _begun(SOURCE, GENERATION).log
 
 
 @dataclass(frozen=True)
@@ -85,11 +93,7 @@ class Staging:
     def move_to(self, store: Store) -> None:
         """Begin on another store, without what was staged."""
         self.store = store
-        mark = Mark(log="", last=0, event="")
-        generation = Generation(
-            source=self.source, name=self.generation, identity=IDENTITY, start="binlog.000001:4", mark=mark
-        )
-        PlanChain(self.store, self.source).begin(generation)
+        PlanChain(self.store, self.source).begin(_begun(self.source, self.generation))
 
     def part(
         self,

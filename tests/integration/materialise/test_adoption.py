@@ -18,7 +18,7 @@ from loader.model.table import Column, TableSchema
 from loader.staging.layout import interval_folder
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
+from tests.integration.materialise.staged_writer import GENERATION, LOG, SOURCE, Change, number, position, table
 from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
@@ -64,6 +64,7 @@ def spec_of(lake: Lake, schema: TableSchema = ORDERS, offset: int = 1500) -> Ado
         exact_at=position(1, offset),
         exact_at_seqno=number(1, offset),
         unlogged={},
+        log=LOG,
     )
 
 

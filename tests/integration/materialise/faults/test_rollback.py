@@ -23,7 +23,7 @@ from loader.materialise.spec import TableReplay
 from loader.model.table import Column, TableSchema
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.renames.test_renames import barrier
-from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
+from tests.integration.materialise.staged_writer import GENERATION, LOG, SOURCE, Change, number, position, table
 from tests.integration.materialise.test_maintenance import one as maintained
 from tests.integration.materialise.test_maintenance import spec as maintenance
 from tests.integration.materialise.test_table_replay import replayed
@@ -264,7 +264,7 @@ def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     damage(ready)
     shown = done(ready, LOADED)
     policy = Policy(datetime.now(UTC) - timedelta(days=7), {}, datetime.now(UTC))
-    swept = Maintenance(ready.warehouse, BAGS.name, policy).run(SOURCE, (GENERATION,))
+    swept = Maintenance(ready.warehouse, BAGS.name, policy).run(SOURCE, {GENERATION: LOG})
     assert (swept.branches, set(ready.metadata(BAGS).branches)) == (0, {"main", shown.branch})
     # Main went on: what the branch was made for is the past.
     ready.sql(f"INSERT INTO {ready.warehouse.name(BAGS.name)} VALUES ('more', 1, 0, NULL)")
@@ -284,7 +284,7 @@ def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     damage(ready)
     assert done(ready, LOADED, publish=True).status == "published"
     policy = Policy(datetime.now(UTC) + timedelta(days=1), {"shop.bags": {viewed}}, datetime.now(UTC))
-    assert Maintenance(ready.warehouse, BAGS.name, policy).run(SOURCE, (GENERATION,)).expired > 0
+    assert Maintenance(ready.warehouse, BAGS.name, policy).run(SOURCE, {GENERATION: LOG}).expired > 0
     assert Counter(ready.sql(f"SELECT * FROM {name} VERSION AS OF {viewed}")) == then
     moves_on(ready, BAGS, 3000, [Change("I", number(1, 3100), 5, ("z", "1"))])
 
