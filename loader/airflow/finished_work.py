@@ -82,15 +82,19 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     start, record = newest
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
+    if not record.is_of(spec.catalog.place):
+        return None  # its tables are in another warehouse
     if OvertakenLoads(store, spec.source).contradict(record.behind):
         return None  # an initial load set a table back: the log after it must be merged again
-    quarantined = Quarantines(store, spec.source).all() if record.behind else {}
+    quarantined = Quarantines(store, spec.source).all()
     now = None if spec.now else utc_now()
     pauses = Pauses(store, spec.source).all() if record.postponed else {}
     postponed = Postponement(pauses, record, spec.rules, now).of_record() if record.postponed else []
     stopped = record.behind.keys() - record.postponed.keys()
     if postponed is None or any(TableName.parse(name) not in quarantined for name in stopped):
         return None  # a table was released or resumed, or is due, and can be merged
+    if any(str(table) in record.tables for table in quarantined):
+        return None  # a later run with the same stop quarantined a table, which was rolled back or dropped
     return MaterialiseResult(
         tables=tuple(results_of_record(record, quarantined, "already", postponed=postponed)),
         stop=record.stop,

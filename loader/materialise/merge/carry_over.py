@@ -21,7 +21,7 @@ from loader.staging.filters import CapturedTables
 from loader.staging.notes.outdated_records import is_outdated
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
-from loader.staging.notes.quarantine import Quarantine, Quarantines
+from loader.staging.notes.quarantine import Quarantines
 from loader.staging.published import Published
 from loader.store.registry import open_store
 
@@ -53,7 +53,8 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
         return None  # an initial load set a table back: the log after it must be merged again
     pauses = Pauses(store, spec.source).all()
     postponed = Postponement(pauses, record, spec.rules, None if spec.now else utc_now()).of_record()
-    quarantined = _still_quarantined(Quarantines(store, spec.source), record)
+    quarantined = Quarantines(store, spec.source).all()
+    # Only the warehouse tells whether a quarantined table of the record has moved: it may have been rolled back.
     stopped = {str(table) for table in quarantined if table not in pauses}
     if postponed is None or stopped != record.behind.keys() - record.postponed.keys():
         return None  # released, quarantined, paused or resumed since the record
@@ -64,16 +65,6 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
         stop_seqno=last.stop_seqno,
         published=publish(chain, last, results, spec.catalog.place),
     )
-
-
-def _still_quarantined(quarantines: Quarantines, record: Published) -> dict[TableName, Quarantine]:
-    """Return the quarantined tables, except tables with another applied position in the record."""
-    applied = {TableName.parse(name): table.applied for name, table in record.tables.items()}
-    return {
-        table: quarantine
-        for table, quarantine in quarantines.all().items()
-        if table not in applied or quarantines.find_current(table, applied[table])
-    }
 
 
 def _find_quiet_intervals(chain: Chain, record: Published, stop: int | None) -> Sequence[Manifest]:

@@ -13,6 +13,7 @@ from loader.errors import DataError, StagedDataError
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.snapshots_job import require_snapshots
 from loader.materialise.merge import source_run
+from loader.materialise.merge.carry_over import carry_over
 from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import MaterialiseResult
@@ -109,6 +110,23 @@ def test_the_others_go_on_and_it_catches_up_from_where_it_stands(both: Lake) -> 
     assert (set(record(both, third).tables), record(both, third).behind) == ({"shop.items", "shop.orders"}, {})
     assert record(both, first).behind == {"shop.orders": number(1, 1000)}
     assert purged(both) == [1000, 3000]
+
+
+def test_a_table_that_was_rolled_back_stays_quarantined_during_quiet_intervals(both: Lake) -> None:
+    """The record of the same stop says that the table is complete. It was made before the table was rolled back."""
+    loaded = both.metadata(ORDERS)
+    both.merged()
+    without_its_file(both)
+    name = both.warehouse.name(ORDERS.name)
+    both.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {loaded.head})")
+    again = both.merged()
+    assert (statuses(again)["orders"], again.exit_code) == ("quarantined", 4)
+    staged(both, 2000)
+    assert carry_over(both.merge_spec()) is None
+    quiet = both.merged()
+    assert statuses(quiet) == {"items": "unchanged", "orders": "quarantined"}
+    assert record(both, quiet).behind == {"shop.orders": number(1, 1000)}
+    assert [str(one) for one in quarantines_of(settings(both)).all()] == ["shop.orders"]
 
 
 def test_a_view_is_read_by_its_queries_until_its_snapshots_expire(both: Lake) -> None:
