@@ -180,7 +180,8 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
 
     Raises:
         BinlogFormatError: the position is no transaction boundary.
-        UsageError: according to the GTIDs, transactions before it were not read.
+        UsageError: according to the GTIDs, transactions before it were not read. Or the log continues where reading
+            stopped.
     """
     chain = PlanChain(open_store(settings.staging_root), settings.name)
     old = chain.require_generation()
@@ -188,7 +189,28 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
         with connected(settings.server) as connection:
             if server_facts.read_identity(connection).same_server(old.identity):
                 return old
-    return _begin_at(settings, chain, old, chain.newest_checkpoint(old), position)
+    known = chain.newest_checkpoint(old)
+    if position != known.position:
+        _check_left(settings, old, known)
+    return _begin_at(settings, chain, old, known, position)
+
+
+def _check_left(settings: SourceSettings, old: Generation, known: Checkpoint) -> None:
+    """Check that the source is not the server that is read already, with the log that was read.
+
+    Raises:
+        UsageError: it is. Another position would leave transactions out, or apply some twice.
+    """
+    try:
+        check_continuity(settings, old, known)
+    except GapError:
+        return
+    raise UsageError(
+        "the source is read from this server already, and its log goes on where reading stopped",
+        why=f"everything before {known.position} was read, and nothing after it",
+        hint=f"loader run --source {settings.name}; to go over a part of the log again: loader replay",
+        source=settings.name,
+    )
 
 
 def _check_errant(

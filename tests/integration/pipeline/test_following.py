@@ -70,6 +70,26 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     assert plan_interval(there.settings) is not None
 
 
+def test_a_server_whose_log_goes_on_is_not_followed_at_another_position(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """Without GTIDs nothing else tells that a part of the log is read twice, or left out."""
+    plain = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    shop = begun(fresh_server("mysql", plain), tmp_path)
+    begin = Position.at(*list(sizes(shop.server).items())[-1])
+    shop.insert(1)
+    assert shop.delta().gtids == ""
+    shop.insert(2)
+    for position in (begin, Position.at(*list(sizes(shop.server).items())[-1])):
+        with pytest.raises(UsageError, match="its log goes on where reading stopped"):
+            pipeline.follow_to(shop.settings, position)
+    assert sum(file.rows for file in shop.delta().files) == 1
+    shop.run("RESET BINARY LOGS AND GTIDS")
+    shop.insert(3)
+    pipeline.follow_to(shop.settings, Position.at(next(iter(sizes(shop.server))), 4))
+    assert sum(file.rows for file in shop.delta().files) == 1
+
+
 def test_a_server_without_gtids_is_followed_by_hand_from_one_with_them(
     fresh_server: StartServer, tmp_path: Path
 ) -> None:
