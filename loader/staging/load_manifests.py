@@ -42,21 +42,27 @@ class LoadManifests:
         keys = (f"{folder}/{name}/manifest.json" for name in reversed(self._store.folders(folder + "/")))
         return next((found for key in keys if (found := Manifest.find(self._store, key))), None)
 
-    def has_applied(self, generation: str, table: TableName, low: int, below: int) -> bool:
-        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in the warehouse."""
-        return any(True for _ in self._keys_in_warehouse(generation, table, low, below))
+    def has_applied(self, generation: str, table: TableName, low: int, below: int, warehouse: str = "") -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in a warehouse, or in this one.
+
+        `warehouse`: see Loaded; empty for any.
+        """
+        return any(True for _ in self._keys_in_warehouse(generation, table, low, below, warehouse))
 
     def newest_applied(self, generation: str, table: TableName, below: int) -> Manifest | None:
         """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
         key = next(self._keys_in_warehouse(generation, table, 0, below), None)
         return Manifest.find(self._store, key) if key else None
 
-    def _keys_in_warehouse(self, generation: str, table: TableName, low: int, below: int) -> Iterator[str]:
+    def _keys_in_warehouse(
+        self, generation: str, table: TableName, low: int, below: int, warehouse: str = ""
+    ) -> Iterator[str]:
         """Yield the keys of the manifests of initial loads in the warehouse, newest first."""
         folder = load_folder(self._source, generation, table)
         names = [name for name in self._store.folders(folder + "/") if low <= int(name) < below]
         for key in (f"{folder}/{name}/manifest.json" for name in reversed(names)):
-            if Loaded.find(self._store, loaded_key(key)) or self._is_adopted(key):
+            note = Loaded.find(self._store, loaded_key(key))
+            if warehouse in ("", note.warehouse) if note else self._is_adopted(key):
                 yield key
 
     def _is_adopted(self, manifest: str) -> bool:

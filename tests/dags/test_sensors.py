@@ -11,12 +11,16 @@ import pytest
 
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, ask, is_reached
+from loader.airflow.sources import settings_of
 from loader.airflow.versions import TaskDeferred
-from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.errors import DataError, LoaderError, SourceUnavailable, UsageError
 from loader.model.position import Position
 from loader.model.table import TableName
+from loader.staging.documents import Followed
 from loader.staging.layout import load_folder, loaded_key
 from loader.staging.notes.finished_work import Loaded
+from loader.staging.notes.overtaken_loads import OvertakenLoads
+from loader.staging.notes.quarantine import Quarantines
 from loader.transport.server.connection import AccessDenied
 from tests.dags.conftest import Site, Task
 from tests.dags.operators import publish
@@ -62,6 +66,51 @@ def test_a_position(table: str, position: str, reached: bool, published: Site) -
 )
 def test_a_time(table: str, time: str, reached: bool, published: Site) -> None:
     assert is_reached("", table, "", time) is reached
+
+
+def test_a_table_that_a_load_set_back_is_not_there_until_the_log_is_merged_again(published: Site) -> None:
+    """The record of before says more of the table than is true."""
+    loads, name = OvertakenLoads(published.chain.store, "shop"), TableName("shop", "orders")
+    loads.begin(name, "m.json", Position.parse("binlog.000001:50").seqno())
+    places = ("binlog.000001:50", "binlog.000001:51", "binlog.000001:100")
+    assert [is_reached("", "shop.orders", place, "") for place in places] == [True, False, False]
+    assert is_reached("", "shop.orders", "", "2026-01-01T11:59:59Z") is False
+    assert is_reached("", "shop.late", "binlog.000001:50", "") is True
+    loads.end(name, Position.parse("binlog.000001:50").seqno())
+    assert is_reached("", "shop.orders", "binlog.000001:100", "") is True
+    assert is_reached("", "shop.orders", "", "2026-01-01T11:59:59Z") is True
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_table_of_the_record_that_is_quarantined(moved: bool, published: Site) -> None:
+    """The record is true of it, unless it was rolled back or dropped since."""
+    error = DataError("a staged file was purged", hint="load it again").as_dict()
+    stop = ("binlog.000001:200", Position.parse("binlog.000001:200").seqno())
+    applied = ("binlog.000001:4", 1) if moved else ("binlog.000001:9", 5)  # see publish
+    Quarantines(published.chain.store, "shop").begin(TableName("shop", "orders"), error, applied, stop)
+    for goal in (("binlog.000001:100", ""), ("", "2026-01-01T11:59:59Z")):
+        if moved:
+            with pytest.raises(DataError, match="the table is quarantined"):
+                is_reached("", "shop.orders", *goal)
+        else:
+            assert is_reached("", "shop.orders", *goal) is True
+
+
+def test_a_record_of_another_warehouse_does_not_count(site: Site) -> None:
+    site.stage()
+    publish(site, "binlog.000001:100", committed_at=COMMITTED, warehouse="another")
+    assert is_reached("", "shop.orders", "binlog.000001:100", "") is False
+    assert is_reached("", "shop.orders", "", "2026-01-01T11:59:59Z") is False
+
+
+def test_a_position_after_which_another_server_was_followed(published: Site) -> None:
+    """The transaction there is elsewhere in the log of the other server, and may not be applied."""
+    follows = Followed(name="0001", stop_seqno=Position.parse("binlog.000001:100").seqno())
+    changed = {"name": "0002", "start": "binlog.000007:4", "shift": 1, "follows": follows}
+    published.chain.begin(published.generation.model_copy(update=changed))
+    assert is_reached("", "shop.orders", "binlog.000001:100", "") is True
+    with pytest.raises(DataError, match="reading went on before it, at binlog"):
+        is_reached("", "shop.orders", "binlog.000001:101", "")
 
 
 def test_a_table_that_is_not_captured_is_not_waited_for(published: Site) -> None:
@@ -120,10 +169,14 @@ def test_nothing_is_published_yet(site: Site) -> None:
 def test_a_load_has_what_is_before_its_position(site: Site) -> None:
     seqno = Position.parse("binlog.000001:100").seqno()
     manifest = f"{load_folder('shop', '0001', TableName('shop', 'orders'))}/{seqno:020d}/manifest.json"
-    note = Loaded(source="shop", table="shop.orders", position="binlog.000001:100", warehouse="lake")
+    warehouse = settings_of("").catalog.place
+    note = Loaded(source="shop", table="shop.orders", position="binlog.000001:100", warehouse=warehouse)
     site.chain.store.create(loaded_key(manifest), note.canonical())
     places = ("binlog.000001:4", "binlog.000001:100", "binlog.000001:101")
     assert [is_reached("", "shop.orders", place, "") for place in places] == [True, True, False]
+    site.configure(warehouse="another")
+    assert [is_reached("", "shop.orders", place, "") for place in places] == [False, False, False]
+    site.configure()
     assert is_reached("", "shop.items", "binlog.000001:4", "") is False
 
 

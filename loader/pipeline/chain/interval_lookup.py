@@ -43,17 +43,24 @@ def find_stop(settings: SourceSettings, stop: str) -> int:
 
     Raises:
         UsageError: `stop` is neither a position nor a seqno.
-        DataError: no generation of the log has that position.
+        DataError: no generation of the log has that position, or a newer generation continues from an earlier one.
     """
     if stop.isdecimal():
         return int(stop)
     position = Position.parse(stop)
     chain = chain_of(settings)
+    why, newer = "", None
     for generation in reversed(chain.lineage(chain.require_generation().name)):
         if _may_hold(generation, position):
-            return position.seqno(generation.shift)
+            seqno = position.seqno(generation.shift)
+            if newer is None or newer.follows is None or seqno <= newer.follows.stop_seqno:
+                return seqno
+            why = f"reading went on before it, at {newer.start} of another log"
+            break
+        newer = generation
     raise DataError(
         "the log was not read at that position",
+        why=why,
         hint="list what was read with: loader intervals",
         source=settings.name,
         position=position,

@@ -16,6 +16,10 @@ from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.seek.position_spec import Since, parse_place
 from loader.settings import SourceSettings
 from loader.spark.job import rebuild
+from loader.staging.chain import PlanChain
+from loader.staging.notes.overtaken_loads import OvertakenLoads
+from loader.staging.published import Published
+from loader.store.registry import open_store
 
 
 def has_position(settings: SourceSettings, table: TableName, position: str) -> bool:
@@ -31,11 +35,12 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
         DataError: the log was not read at that position, or the table is quarantined before it.
     """
     chain = chain_of(settings)
-    record, goal = newest_record(chain), find_stop(settings, position)
+    record, goal = _newest_record(settings, chain), find_stop(settings, position)
     applied = record.stop_seqno if record and str(table) in record.tables else 0
-    if record and record.behind.get(str(table), applied) >= goal:
+    if record and record.behind.get(str(table), applied) >= goal and not _is_outdated(settings, record, table, goal):
         return True
-    if any(chain.loads.has_applied(generation.name, table, goal, sys.maxsize) for generation in chain.generations()):
+    place, names = settings.catalog.place, [generation.name for generation in chain.generations()]
+    if any(chain.loads.has_applied(name, table, goal, sys.maxsize, place) for name in names):
         return True
     _check_continues(settings, table)
     return False
@@ -59,8 +64,8 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     """
     now = time_ns() // 1000
     goal = cast("Since", parse_place(f"time:{time}")).micros
-    record = newest_record(chain_of(settings))
-    if record is None or str(table) not in record.tables:
+    record = _newest_record(settings, chain_of(settings))
+    if record is None or str(table) not in record.tables or _is_outdated(settings, record, table, sys.maxsize):
         _check_continues(settings, table)
         return False
     if record.committed_at > moment(goal):
@@ -69,6 +74,24 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     if lag.unreachable:
         raise rebuild(lag.unreachable)
     return now > goal and lag.behind == 0
+
+
+def _newest_record(settings: SourceSettings, chain: PlanChain) -> Published | None:
+    """Return the newest published record, unless it is of another warehouse."""
+    record = newest_record(chain)
+    return record if record and record.is_of(settings.catalog.place) else None
+
+
+def _is_outdated(settings: SourceSettings, record: Published, table: TableName, goal: int) -> bool:
+    """Return whether a table may lack changes before the goal, although the record has it up to there.
+
+    An initial load sets it back until the log is merged again. Or it was rolled back or dropped, and then quarantined.
+    """
+    loads = OvertakenLoads(open_store(settings.staging_root), settings.name).all()
+    if any(load.name == table and load.seqno < goal for load in loads):
+        return True
+    noted, stopped = record.tables.get(str(table)), quarantines_of(settings).all().get(table)
+    return noted is not None and stopped is not None and stopped.applied_seqno != noted.applied
 
 
 def _check_continues(settings: SourceSettings, table: TableName) -> None:
