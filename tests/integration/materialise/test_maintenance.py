@@ -18,7 +18,7 @@ from loader.model.table import Column
 from loader.staging.published import Published
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
+from tests.integration.materialise.staged_writer import GENERATION, LOG, SOURCE, Change, fold, number, position, table
 
 pytestmark = pytest.mark.integration
 
@@ -130,7 +130,7 @@ def test_what_is_needed_is_done_once(busy: Lake) -> None:
     name = busy.warehouse.name(ORDERS.name)
     for _ in range(2):
         busy.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
-    Maintenance(busy.warehouse, ORDERS.name, Policy(LATER, {}, NOW)).run(SOURCE, (GENERATION,))
+    Maintenance(busy.warehouse, ORDERS.name, Policy(LATER, {}, NOW)).run(SOURCE, {GENERATION: LOG})
     assert busy.metadata(ORDERS).applied == applied
     merged(busy, 5000)
     assert exact(busy, 5000)
@@ -147,7 +147,7 @@ def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     # The view of eight days ago was still the newest one seven days ago.
     snapshots = [record.tables["shop.orders"].snapshot for record in records]
     assert kept == {"shop.orders": set(snapshots[1:])}
-    Maintenance(loaded.warehouse, ORDERS.name, Policy(LATER, kept, NOW)).run(SOURCE, (GENERATION,))
+    Maintenance(loaded.warehouse, ORDERS.name, Policy(LATER, kept, NOW)).run(SOURCE, {GENERATION: LOG})
     left = set(loaded.metadata(ORDERS).snapshots)
     assert [one in left for one in snapshots] == [False, True, True]
     assert loaded.metadata(ORDERS).applied.seqno == number(1, 4000)
