@@ -164,7 +164,7 @@ def text_operation(charset: str, first: dict[str, int], *, in_key: bool = False)
 
 
 def hex_flag(column: Column, key: tuple[str, ...], *, hex_fallback: bool) -> int:
-    """Return what is added to the operation of a text: HEXED, HEXED_KEY or nothing.
+    """Return the flag that is added to the operation of a text: HEXED, HEXED_KEY, or 0 without `hex_fallback`.
 
     `key`: names of the columns of the key.
     """

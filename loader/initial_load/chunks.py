@@ -13,7 +13,7 @@ from loader.initial_load.documents import Bound, LoadPlan
 from loader.initial_load.keys import bound_expression, range_condition
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
-from loader.source.schemas import quote_name
+from loader.source.schemas import quote_name, quote_table
 from loader.source.server_facts import query
 from loader.source.table_sizes import TableSize
 
@@ -47,7 +47,7 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
         while True:
             statement = sql("initial_load/bound").format(
                 values=", ".join(bound_expression(column) for column in columns),
-                table=f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
+                table=quote_table(plan.name),
                 index=quote_name(plan.index),
                 range=range_condition(plan, last, None),
                 order=order,
@@ -100,7 +100,7 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
 
 def _place(plan: LoadPlan, number: int) -> dict[str, str]:
     return {
-        "table": f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
+        "table": quote_table(plan.name),
         "index": f" FORCE INDEX ({quote_name(plan.index)})" if plan.key else "",
         "range": range_condition(plan, *plan.chunk(number)),
     }

@@ -15,7 +15,7 @@ from loader.errors import RetryableError
 from loader.initial_load.documents import LoadPlan
 from loader.model.table import TableName
 from loader.source.digest import definition_digest
-from loader.source.schemas import quote_name
+from loader.source.schemas import quote_table
 from loader.source.server_facts import query
 
 
@@ -62,4 +62,4 @@ def definition_locked(connection: Connection[Any], plan: LoadPlan) -> Iterator[N
 
 def lock_definition(connection: Connection[Any], table: TableName) -> None:
     """Prevent changes of the table's definition until the end of the connection's transaction."""
-    query(connection, f"SELECT 1 FROM {quote_name(table.schema)}.{quote_name(table.table)} LIMIT 1")
+    query(connection, f"SELECT 1 FROM {quote_table(table)} LIMIT 1")

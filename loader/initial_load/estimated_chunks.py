@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from loader.initial_load.documents import Bound, LoadPlan
 from loader.initial_load.keys import range_condition
 from loader.resources import sql
-from loader.source.schemas import quote_name
+from loader.source.schemas import quote_name, quote_table
 from loader.source.server_facts import query, query_named
 from loader.source.table_sizes import TableSize
 from loader.types.catalogue import type_of
@@ -37,7 +37,7 @@ def estimate_bounds(connection: Connection[Any], plan: LoadPlan, size: TableSize
     Raises:
         MySQLError: from the driver.
     """
-    table = f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}"
+    table = quote_table(plan.name)
     key, index = quote_name(plan.key[0].name), quote_name(plan.index)
     ((first, last),) = query(connection, sql("initial_load/key_ends").format(key=key, table=table, index=index))
     server = plan.identity.kind

@@ -8,7 +8,7 @@ from loader.initial_load.chunks import select_expression
 from loader.initial_load.result_set.reader import ResultReader, prepare_session
 from loader.model.table import TableName
 from loader.resources import sql
-from loader.source.schemas import quote_name, read_schemas
+from loader.source.schemas import quote_table, read_schemas
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 
@@ -25,7 +25,7 @@ def sample_rows_per_second(server: ServerAddress, table: TableName, rows: int) -
         reader = ResultReader(connection, schema, b"", hex_fallback=True)
         statement = sql("initial_load/sample").format(
             columns=", ".join(map(select_expression, schema.columns)),
-            table=f"{quote_name(table.schema)}.{quote_name(table.table)}",
+            table=quote_table(table),
             rows=rows,
         )
         began = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.model.table import TableName
-from loader.source.schemas import quote_name
+from loader.source.schemas import quote_table
 
 _DEFINITION = re.compile(
     rb"(?P<quoted>`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*')"
@@ -49,7 +49,7 @@ def show_create(connection: Connection[Any], name: TableName) -> bytes:
     unicode, connection.use_unicode = connection.use_unicode, False
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {quote_name(name.schema)}.{quote_name(name.table)}")
+            cursor.execute(f"SHOW CREATE TABLE {quote_table(name)}")
             rows = cursor.fetchall()
     finally:
         connection.use_unicode = unicode

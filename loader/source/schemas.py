@@ -159,7 +159,7 @@ def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
 
 def _virtual_columns(connection: Connection[Any], name: TableName) -> set[str]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SHOW COLUMNS FROM {quote_name(name.schema)}.{quote_name(name.table)}")
+        cursor.execute(f"SHOW COLUMNS FROM {quote_table(name)}")
         return {str(column) for column, *_, extra in cursor.fetchall() if "VIRTUAL GENERATED" in str(extra)}
 
 
@@ -168,10 +168,15 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def quote_table(table: TableName) -> str:
+    """Return the name of a table, with its schema, as quoted identifiers in SQL."""
+    return f"{quote_name(table.schema)}.{quote_name(table.table)}"
+
+
 def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of SHOW INDEX for each unique index, keyed by lower-case title."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SHOW INDEX FROM {quote_name(name.schema)}.{quote_name(name.table)}")
+        cursor.execute(f"SHOW INDEX FROM {quote_table(name)}")
         titles = [str(field[0]).lower() for field in cursor.description]
         rows = [dict(zip(titles, row, strict=True)) for row in cursor.fetchall()]
     indexes: dict[str, list[dict[str, Any]]] = {}

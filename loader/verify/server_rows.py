@@ -11,7 +11,7 @@ from pymysql.cursors import SSCursor
 
 from loader.model.table import TableSchema
 from loader.resources import sql
-from loader.source.schemas import quote_name
+from loader.source.schemas import quote_table
 from loader.source.server_facts import query
 from loader.verify.comparands import Comparand, OnMisfit, comparands_of, comparisons
 from loader.verify.expressions import Row, canonical_rows
@@ -37,7 +37,7 @@ def server_sums(
     if not numbers:
         sampled = server_condition(sample, schema)
         statement = sql("verify/sums").format(
-            hash=server_hash(texts), table=_table(schema), sampled=sampled, buckets=buckets
+            hash=server_hash(texts), table=quote_table(schema.name), sampled=sampled, buckets=buckets
         )
         with connection.cursor() as cursor:
             cursor.execute(statement)
@@ -51,7 +51,7 @@ def server_sums(
 
 def count_rows(connection: Connection[Any], schema: TableSchema) -> int:
     """Return the number of rows."""
-    ((count,),) = query(connection, f"SELECT COUNT(*) FROM {_table(schema)}")
+    ((count,),) = query(connection, f"SELECT COUNT(*) FROM {quote_table(schema.name)}")
     return int(count)
 
 
@@ -75,10 +75,6 @@ def _hashed(
     expressions = ", ".join([server_digests(texts), *(one.server for one in numbers), *more])
     last = 1 + len(numbers)
     with connection.cursor(SSCursor) as cursor:
-        cursor.execute(f"SELECT {expressions} FROM {_table(schema)} WHERE {server_condition(sample, schema)}")
+        cursor.execute(f"SELECT {expressions} FROM {quote_table(schema.name)} WHERE {server_condition(sample, schema)}")
         for row in cursor.fetchall_unbuffered():
             yield row_hash(row[0], row[1:last], numbers), row[last:]
-
-
-def _table(schema: TableSchema) -> str:
-    return f"{quote_name(schema.name.schema)}.{quote_name(schema.name.table)}"

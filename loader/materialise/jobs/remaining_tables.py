@@ -17,8 +17,8 @@ _LOG = logging.getLogger(__name__)
 def remaining_tables(chain: Chain, record: Published | None, warehouse: Warehouse, retries: Retries) -> set[TableName]:
     """Return the known tables that are still in the warehouse: a person may have removed some.
 
-    The source dropped such a table, or the configuration excludes it, so the newest record does not name it. Only its
-    initial load is still staged.
+    The newest record does not name a table that the source dropped or the configuration excludes. Of such a table, only
+    the initial load is still staged.
 
     Args:
         chain: the intervals of the source.

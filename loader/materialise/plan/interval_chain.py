@@ -72,8 +72,8 @@ class Chain:
         self._plans = PlanChain(store, source)
         lineage = self._plans.lineage(generation)
         self.identity = lineage[-1].identity
-        self.generations = tuple(one.name for one in lineage)
         self.logs = {one.name: one.log for one in lineage}
+        self.generations = tuple(self.logs)
         self.joins = tuple(
             GenerationJoin(
                 older=new.follows.name,

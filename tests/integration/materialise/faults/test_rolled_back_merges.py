@@ -1,6 +1,7 @@
 """Tables that an operator rolls back to a commit inside a merge, for example by `rollback_to_timestamp`.
 
-A merge is several commits, and only the last one has the applied position. So the merge is repeated on such a table.
+A merge makes several commits, and only the last one records the applied position. After a rollback to an earlier one, the
+next run repeats the merge.
 """
 
 from __future__ import annotations

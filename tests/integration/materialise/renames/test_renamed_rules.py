@@ -1,4 +1,4 @@
-"""A table takes the rows of another table, whose rule in the configuration is not the one that it was made with."""
+"""A table takes the rows of a table whose rule was changed in the configuration after it was made."""
 
 from __future__ import annotations
 

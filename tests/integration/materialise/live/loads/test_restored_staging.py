@@ -47,14 +47,9 @@ def test_another_server_was_followed_since(
     kind: Kind, spark: SparkSession, fresh_server: StartServer, tmp_path: Path
 ) -> None:
     """The same generation then begins elsewhere, so the same position is another place of its log."""
-    old, replica = fresh_server(kind), fresh_server(kind, options_of_replica(kind))
-    replicating(old, replica)
+    old, replica = replicated(kind, fresh_server)
     with live_source(spark, old, tmp_path) as live:
-        live.run("CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1)")
-        live.load()
-        live.run("INSERT INTO a VALUES (2)")
-        live.delta()
-        backup(tmp_path)
+        follow_and_back_up(live, tmp_path)
         live.run("FLUSH BINARY LOGS", "INSERT INTO a VALUES (3)")
         live.delta()
         caught_up(old, replica)
@@ -84,14 +79,9 @@ def test_another_server_is_followed_afterwards(
     kind: Kind, spark: SparkSession, fresh_server: StartServer, tmp_path: Path
 ) -> None:
     """Its seqnos begin after what the backup knows, so some are those of positions of the old server."""
-    old, replica = fresh_server(kind), fresh_server(kind, options_of_replica(kind))
-    replicating(old, replica)
+    old, replica = replicated(kind, fresh_server)
     with live_source(spark, old, tmp_path) as live:
-        live.run("CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1)")
-        live.load()
-        live.run("INSERT INTO a VALUES (2)")
-        live.delta()
-        backup(tmp_path)
+        follow_and_back_up(live, tmp_path)
         live.run(*["FLUSH BINARY LOGS"] * 3, "INSERT INTO a VALUES (3)")
         live.delta()
         caught_up(old, replica)
@@ -107,6 +97,22 @@ def test_another_server_is_followed_afterwards(
         there.run("INSERT INTO a VALUES (30)")
         assert there.statuses(there.delta()) == {"a": "applied"}
         assert there.differences() == []
+
+
+def replicated(kind: Kind, fresh_server: StartServer) -> tuple[Server, Server]:
+    """A server and its replica."""
+    old, replica = fresh_server(kind), fresh_server(kind, options_of_replica(kind))
+    replicating(old, replica)
+    return old, replica
+
+
+def follow_and_back_up(live: LiveSource, folder: Path) -> None:
+    """Load a table, apply a change, and back up the staging root."""
+    live.run("CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+    live.load()
+    live.run("INSERT INTO a VALUES (2)")
+    live.delta()
+    backup(folder)
 
 
 def moved(live: LiveSource, server: Server) -> LiveSource:
