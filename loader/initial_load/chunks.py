@@ -1,24 +1,20 @@
-"""Cutting a table into chunks of equal numbers of rows, by walking the index of its key on the server."""
+"""The chunks of a table: how many rows they have, and the statements that read them."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import DataError, StagedDataError, UnsupportedError
-from loader.initial_load.documents import Bound, LoadPlan
-from loader.initial_load.keys import bound_expression, range_condition
+from loader.errors import StagedDataError, UnsupportedError
+from loader.initial_load.documents import LoadPlan
+from loader.initial_load.keys import range_condition
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.source.schemas import quote_name, quote_table
 from loader.source.server_facts import query
 from loader.source.table_sizes import TableSize
 
-_LOG = logging.getLogger(__name__)
-_REPORTED = 100  # chunks between two log lines
 _CHUNK_BYTES = 32 * 1024 * 1024  # of the table's data; a task reads them in about a second
 _FEWEST_ROWS, _MOST_ROWS = 1000, 1_000_000
 _USUAL_ROWS = 100_000  # of a chunk, if the size of a row is unknown
@@ -30,50 +26,6 @@ def suggest_rows(size: TableSize) -> int:
         return _USUAL_ROWS  # the statistics say nothing about the size of a row
     rows = _CHUNK_BYTES * size.rows // max(1, size.bytes)
     return max(_FEWEST_ROWS, min(_MOST_ROWS, rows))
-
-
-def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:
-    """Yield the last key of every full chunk of `rows` rows, however sparse the keys are.
-
-    Raises:
-        MySQLError: from the driver.
-        DataError: the server does not find later keys than a bound.
-    """
-    columns = [plan.definition.column(part.name) for part in plan.key]
-    order = ", ".join(quote_name(part.name) + (" DESC" if part.descending else "") for part in plan.key)
-    last: Bound | None = None
-    number = 0
-    with connection.cursor() as cursor:
-        while True:
-            statement = sql("initial_load/bound").format(
-                values=", ".join(bound_expression(column) for column in columns),
-                table=quote_table(plan.name),
-                index=quote_name(plan.index),
-                range=range_condition(plan, last, None),
-                order=order,
-                offset=rows - 1,
-            )
-            cursor.execute(statement)
-            found = cursor.fetchone()
-            if found is None:
-                return
-            bound = tuple(str(value) for value in found)
-            if bound == last:
-                raise _repeated_error(plan, bound)
-            last = bound
-            yield last
-            number += 1
-            if number % _REPORTED == 0:
-                _LOG.info("table %s: %d chunks of %d rows found", plan.name, number, rows)
-
-
-def _repeated_error(plan: LoadPlan, bound: Bound) -> DataError:
-    return DataError(
-        "the server finds the same key again when asked for later keys",
-        why=f"the key is {bound}",
-        hint="check the table: CHECK TABLE; then run the load again",
-        table=plan.name,
-    )
 
 
 def select_expression(column: Column) -> str:

@@ -46,7 +46,7 @@ def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) ->
     Row values are expanded, because servers do not use an index for ranges such as `(a, b) > (1, 2)`. Servers evaluate
     the condition for every row that they read by the index, so it has as few comparisons as possible.
     """
-    shared = _shared(lower, upper)
+    shared = shared_columns(lower, upper)
     columns = [plan.definition.column(part.name) for part in plan.key[:shared]]
     conditions = [_equal(column, text) for column, text in zip(columns, lower or (), strict=False)]
     key = plan.key[shared:]
@@ -57,12 +57,18 @@ def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) ->
     return " AND ".join(f"({condition})" for condition in conditions) or "TRUE"
 
 
-def _shared(lower: Bound | None, upper: Bound | None) -> int:
+def shared_columns(lower: Bound | None, upper: Bound | None) -> int:
     """Return how many of the first columns have the same value in both bounds. It is less than all columns."""
     shared = 0
     while lower and upper and shared < len(lower) - 1 and lower[shared] == upper[shared]:
         shared += 1
     return shared
+
+
+def up_to_condition(plan: LoadPlan, place: int, text: str) -> str:
+    """Return the condition for keys whose column at a place is not after a value, in the order of the index."""
+    part = plan.key[place]
+    return _compared(plan.definition.column(part.name), text, rising=part.descending, equal=True)
 
 
 def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: bool) -> str:

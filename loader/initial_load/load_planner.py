@@ -10,10 +10,12 @@ from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
 from loader.errors import GapError, RetryableError, UsageError
-from loader.initial_load.chunks import find_bounds, select_expression, suggest_rows
+from loader.initial_load.bounds.estimated import estimate_bounds, has_estimates
+from loader.initial_load.bounds.key_index import KeyIndex
+from loader.initial_load.bounds.walked import walk_bounds
+from loader.initial_load.chunks import select_expression, suggest_rows
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.initial_load.estimated_chunks import estimate_bounds, has_estimates
 from loader.initial_load.server.commit_visibility import wait_until_visible
 from loader.initial_load.server.replica import check_reader, check_same_definition, gtids_to_wait_for
 from loader.initial_load.server.throttle import wait_for_server
@@ -94,8 +96,9 @@ def _bounds(connection: Connection[Any], plan: LoadPlan, spec: InitialLoadSpec, 
         RetryableError: the table was altered, so the server refuses to read it as planned.
     """
     rows = spec.chunk_rows or suggest_rows(size)
+    index = KeyIndex(connection, plan)
     estimated = not spec.chunk_rows and has_estimates(plan, size)
-    found = estimate_bounds(connection, plan, size, rows) if estimated else find_bounds(connection, plan, rows)
+    found = estimate_bounds(index, size, rows) if estimated else walk_bounds(index, rows)
     bounds = []
     try:
         wait_for_server(connection, spec.limits)

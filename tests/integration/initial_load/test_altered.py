@@ -141,7 +141,7 @@ def test_nobody_alters_a_table_while_a_chunk_of_it_is_read(source: SourceServer,
 
 
 @pytest.mark.parametrize("change", ["RENAME KEY u TO v", "DROP KEY u, ADD UNIQUE u (a, k)", "RENAME COLUMN k TO l"])
-@pytest.mark.parametrize("moment", ["read_schemas", "log_end", "find_bounds"])
+@pytest.mark.parametrize("moment", ["read_schemas", "log_end", "walk_bounds"])
 def test_a_table_that_is_altered_while_it_is_planned(
     source: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, moment: str
 ) -> None:
@@ -163,7 +163,7 @@ def test_a_table_that_is_altered_while_it_is_planned(
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE t", "RENAME TABLE t TO u"])
-@pytest.mark.parametrize("moment", ["definition_digest", "read_schemas", "log_end", "find_bounds"])
+@pytest.mark.parametrize("moment", ["definition_digest", "read_schemas", "log_end", "walk_bounds"])
 def test_a_table_that_is_dropped_while_it_is_planned(
     source: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str, moment: str
 ) -> None:

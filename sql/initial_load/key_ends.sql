@@ -1,3 +1,0 @@
--- The lowest and the highest key of a table.
-SELECT MIN({key}), MAX({key})
-FROM {table} FORCE INDEX ({index});
