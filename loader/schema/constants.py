@@ -30,7 +30,7 @@ _ZEROS["timestamp"] = _ZEROS["datetime"]
 _FORMS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
     "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
-    "time": re.compile(r"(-(?=.*[1-9]))?\d{2,3}:\d\d:\d\d(\.\d{1,6})?"),
+    "time": re.compile(r"(-(?=.*[1-9]))?(\d\d|[1-9]\d\d):\d\d:\d\d(\.\d{1,6})?"),
 }
 _ADDRESSES = {"uuid": "00000000-0000-0000-0000-000000000000", "inet4": "0.0.0.0", "inet6": "::"}  # noqa: S104
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
