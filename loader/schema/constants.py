@@ -140,6 +140,8 @@ def _float(column: ColumnDefinition, default: Default) -> str | None:
     value = float(default.text)
     if default.text.startswith("-") and not value:
         return None  # MariaDB stores 0 for it, and MySQL -0
+    if column.positive and value < 0:
+        return None  # the server stores 0 for a text such as '-1'
     if not (value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1]):
         return None
     shortest = np.float32(value) if column.type == "float" else np.float64(value)
