@@ -14,6 +14,7 @@ import numpy as np
 
 from loader.model.table import GROWING_TEXTS, TEXTS
 from loader.schema.changes import ColumnDefinition, Default
+from loader.schema.labels import may_be_equal
 from loader.schema.lexer import UNKNOWN
 from loader.types.catalogue import TYPES, names_of
 from loader.types.column_type import Encoding
@@ -60,6 +61,8 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
         raise NotLoggedError(f"the server computed DEFAULT {default.text}")
     if not strict and column.type in GROWING_TEXTS:
         raise NotLoggedError("outside strict mode MySQL ignores the default of a TEXT column")
+    if not strict and may_be_equal(column.labels):
+        raise NotLoggedError("outside strict mode the collation may treat another label as equal to the default")
     reader = _READERS.get(column.type)
     if reader is None or (text := reader(column, default)) is None:
         raise NotLoggedError(f"DEFAULT {default.text!r} of type {column.type} is not supported")

@@ -8,11 +8,11 @@ schema tries every pair of types.
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from loader.model.table import Column
 from loader.schema.changes import ColumnDefinition
 from loader.schema.constants import NotLoggedError
+from loader.schema.labels import label_shape
 from loader.types.catalogue import names_of
 from loader.types.column_type import Encoding
 from loader.types.warehouse import spark_type, widened_type
@@ -118,10 +118,7 @@ def _keeps_removed_labels(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     Then strict mode refuses the change while a row has a removed label.
     """
     gone = [label for label in old if label not in new]
-    shapes = {_shape(label) for label in new}
-    return all(label.isascii() and not _NUMERIC_LABEL.match(label) and _shape(label) not in shapes for label in gone)
-
-
-def _shape(label: str) -> str:
-    """Return a form in which labels are equal if any collation may treat them as equal."""
-    return "".join(c for c in unicodedata.normalize("NFKD", label.casefold()) if c.isalnum())
+    shapes = {label_shape(label) for label in new}
+    return all(
+        label.isascii() and not _NUMERIC_LABEL.match(label) and label_shape(label) not in shapes for label in gone
+    )

@@ -23,6 +23,10 @@ DECLARED = (
     "FLOAT UNSIGNED DEFAULT '-1'",
     "DOUBLE UNSIGNED NOT NULL DEFAULT '-1.5'",
     "DECIMAL(5,1) UNSIGNED DEFAULT '-1'",
+    "ENUM('a', 'b') DEFAULT 'b'",
+    "ENUM('a', 'A') DEFAULT 'A'",
+    "ENUM('é', 'e') NOT NULL DEFAULT 'e'",
+    "SET('a', 'é', 'e') DEFAULT 'e,a'",
 )
 
 
