@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address
 
@@ -28,11 +29,14 @@ _BITS = {known.name: 8 * known.log_bytes for known in TYPES if known.encoding is
 _BINARIES = names_of(Encoding.BYTES) - {"geometry"}
 _ZEROS = {"date": "0000-00-00", "datetime": "0000-00-00 00:00:00", "time": "00:00:00"}
 _ZEROS["timestamp"] = _ZEROS["datetime"]
+_CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?"
+_HOURS = r"(\d\d|[1-7]\d\d|8[0-2]\d|83[0-7])"
 _FORMS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
-    "time": re.compile(r"(-(?=.*[1-9]))?(\d\d|[1-9]\d\d):\d\d:\d\d(\.\d{1,6})?"),
+    "datetime": re.compile(rf"\d{{4}}-\d\d-\d\d {_CLOCK}"),
+    "time": re.compile(rf"(-(?=.*[1-9]))?{_HOURS}:[0-5]\d:[0-5]\d(\.\d{{1,6}})?"),
 }
+"""Outside strict mode a server changes a DEFAULT in parentheses that is out of range, such as `('900:00:00')`."""
 _ADDRESSES = {"uuid": "00000000-0000-0000-0000-000000000000", "inet4": "0.0.0.0", "inet6": "::"}  # noqa: S104
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WHOLE = re.compile(r"-?\d{1,30}")
@@ -129,6 +133,8 @@ def _decimal(column: ColumnDefinition, default: Default) -> str | None:
     if default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
         return None
     value = Decimal(default.text)
+    if column.positive and value < 0:
+        return None  # outside strict mode the server stores 0 for a default in parentheses
     sign, digits, exponent = value.as_tuple()
     whole = len(digits) + int(exponent)
     if -int(exponent) > column.scale or whole > column.size - column.scale:
@@ -205,8 +211,18 @@ def _temporal(column: ColumnDefinition, default: Default) -> str | None:
     if default.kind != "string":
         return None
     text = f"{text} 00:00:00" if kind in {"datetime", "timestamp"} and _FORMS["date"].fullmatch(text) else text
-    known = text == zero if kind == "timestamp" else bool(_FORMS[kind].fullmatch(text))
+    known = text == zero or (kind != "timestamp" and bool(_FORMS[kind].fullmatch(text)) and _is_valid_date(kind, text))
     return _fraction(text, column.size) if known and len(text.partition(".")[2]) <= column.size else None
+
+
+def _is_valid_date(kind: str, text: str) -> bool:
+    if kind == "time":
+        return True
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def _address(column: ColumnDefinition, default: Default) -> str | None:
