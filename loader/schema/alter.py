@@ -153,7 +153,7 @@ class AlterReader:
     def _column(self, missing: bool) -> Iterator[Action]:
         definition, key = read_definition(self.cursor, self.sql_mode, self.mariadb)
         yield AddColumn(definition, self._place(), missing)
-        yield from _key_actions(definition.name, key)
+        yield from _key_actions(definition.name, key, missing=missing)
 
     def _key(self) -> list[Action] | None:
         """Parse a key or constraint and return its effect; None if none comes next."""
@@ -293,8 +293,11 @@ class AlterReader:
         return found
 
 
-def _key_actions(name: str, key: str) -> list[Action]:
-    """Return the actions of a column definition with PRIMARY KEY or UNIQUE."""
+def _key_actions(name: str, key: str, *, missing: bool = False) -> list[Action]:
+    """Return the actions of a column definition with PRIMARY KEY or UNIQUE.
+
+    `missing`: ADD COLUMN IF NOT EXISTS. If the column exists, MariaDB makes it the primary key of a table without one.
+    """
     if key == PRIMARY:
-        return [SetKey((name,))]
+        return [SetKey((name,), missing)]
     return [ChangeIndexes()] if key == UNIQUE else []

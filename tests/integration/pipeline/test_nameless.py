@@ -416,3 +416,15 @@ def test_a_database_that_is_replaced_has_no_tables(metadata: str, fresh_server: 
     assert {first: [line[1:] for line in lines] for first, lines in staged.items()} == {
         "id": [["1", "2"]], "v": [["3", "4"]],
     }  # fmt: skip
+
+
+def test_a_column_that_exists_does_not_become_the_key(fresh_server: StartServer, tmp_path: Path) -> None:
+    """MariaDB gives the key of ADD COLUMN IF NOT EXISTS to a column that exists only if the table has none."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "NO_LOG"})
+    tables = ("CREATE TABLE nameless.t (id INT PRIMARY KEY, v INT)", "CREATE TABLE nameless.u (id INT, v INT NOT NULL)")
+    shop = begun_after(server, "NO_LOG", tmp_path, *tables)
+    for table in "tu":
+        shop.run(f"ALTER TABLE nameless.{table} ADD COLUMN IF NOT EXISTS v INT PRIMARY KEY")
+        shop.run(f"INSERT INTO nameless.{table} VALUES (1, 2)")
+    manifest = shop.delta()
+    assert {one["table"]: one["key"] for one in manifest.schemas.values()} == {"t": ["id"], "u": ["v"]}

@@ -216,7 +216,11 @@ def test_a_database_that_is_made_again_has_its_own_character_set() -> None:
 
 
 def test_a_primary_key_that_is_added_if_there_is_none() -> None:
-    for text in ("ADD PRIMARY KEY IF NOT EXISTS (a)", "ADD CONSTRAINT IF NOT EXISTS c PRIMARY KEY (a)"):
+    for text in (
+        "ADD PRIMARY KEY IF NOT EXISTS (a)",
+        "ADD CONSTRAINT IF NOT EXISTS c PRIMARY KEY (a)",
+        "ADD COLUMN IF NOT EXISTS a INT PRIMARY KEY",
+    ):
         assert schema(history(f"ALTER TABLE t {text}", mariadb=True), T, 10).key == ("id",)
     made = history("ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t ADD PRIMARY KEY IF NOT EXISTS (a)", mariadb=True)
     assert schema(made, T, 20).key == ("a",)
