@@ -109,11 +109,22 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
     if any(isinstance(action, DropKey) for action in actions):
         return Key((), sure=not others, others=others)
     names = {one.before: one.column.name for one in after if one.before is not None}
+    names |= replaced_key_columns(key, after)
     columns = tuple(names[name] for name in key.columns if name in names)
     if key.primary and columns:
         return Key(columns, sure=True, primary=True, others=others)
     changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
     return Key(columns, key.sure and not (others and changed), others=others)
+
+
+def replaced_key_columns(key: Key, after: Sequence[AlteredColumn]) -> dict[str | None, str]:
+    """Return the key columns that a statement drops and adds again, with their new spelling.
+
+    Servers then keep the key, with the new columns.
+    """
+    kept = {one.before for one in after}
+    added = {one.column.name.lower(): one.column.name for one in after if one.before is None}
+    return {name: added[name.lower()] for name in key.columns if name not in kept and name.lower() in added}
 
 
 def may_move_first_column(columns: Sequence[Column], actions: Sequence[Action]) -> bool:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
-from loader.schema.alteration import GENERATED_KEY, AlteredColumn, Key, alter_columns, alter_key
+from loader.schema.alteration import (
+    GENERATED_KEY,
+    AlteredColumn,
+    Key,
+    alter_columns,
+    alter_key,
+    replaced_key_columns,
+)
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
 from loader.schema.constants import NotLoggedError, existing_row_value
 from loader.schema.type_preservation import (
@@ -153,6 +160,8 @@ def _apply_step(state: _State, step: Step) -> _State:
         if isinstance(action, Reload):
             raise NotLoggedError(action.reason)
     after = alter_columns(state.columns, actions)
+    if replaced := replaced_key_columns(state.key, after):
+        raise NotLoggedError(f"column {min(replaced.values())} of the key was dropped and added again")
     before = {column.name: (column, origin) for column, origin in zip(state.columns, state.origins, strict=True)}
     keyed = {name.lower() for action in actions if isinstance(action, SetKey) for name in action.columns}
     origins = []

@@ -428,3 +428,16 @@ def test_a_column_that_exists_does_not_become_the_key(fresh_server: StartServer,
         shop.run(f"INSERT INTO nameless.{table} VALUES (1, 2)")
     manifest = shop.delta()
     assert {one["table"]: one["key"] for one in manifest.schemas.values()} == {"t": ["id"], "u": ["v"]}
+
+
+@pytest.mark.parametrize(("kind", "metadata"), [("mysql", "MINIMAL"), ("mariadb", "NO_LOG")])
+def test_a_key_column_that_is_dropped_and_added_again_stays_in_the_key(
+    kind: str, metadata: str, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    server = fresh_server(kind, {"binlog_row_metadata": metadata})
+    table = "CREATE TABLE nameless.t (a INT, b INT, v INT, PRIMARY KEY (a, b))"
+    shop = begun_after(server, metadata, tmp_path, table)
+    shop.run("ALTER TABLE nameless.t DROP COLUMN a, ADD COLUMN a INT NOT NULL DEFAULT 5")
+    shop.run("INSERT INTO nameless.t VALUES (1, 2, 3)")
+    manifest = shop.delta()
+    assert [one["key"] for one in manifest.schemas.values()] == [["a", "b"]]

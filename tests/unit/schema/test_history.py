@@ -224,3 +224,8 @@ def test_a_primary_key_that_is_added_if_there_is_none() -> None:
         assert schema(history(f"ALTER TABLE t {text}", mariadb=True), T, 10).key == ("id",)
     made = history("ALTER TABLE t DROP PRIMARY KEY", "ALTER TABLE t ADD PRIMARY KEY IF NOT EXISTS (a)", mariadb=True)
     assert schema(made, T, 20).key == ("a",)
+
+
+def test_a_key_column_that_is_dropped_and_added_again_stays_in_the_key() -> None:
+    made = history("CREATE TABLE k (a INT, b INT, PRIMARY KEY (a, b))", "ALTER TABLE k DROP a, ADD a INT NOT NULL")
+    assert schema(made, TableName("db", "k"), 20).key == ("a", "b")
