@@ -168,7 +168,9 @@ class _Reader:
     def _read_definitions(self, table: TableName) -> tuple[Action, ...] | None:
         """Parse the columns and keys of CREATE TABLE; return None if the statement does not have them all."""
         cursor = self.cursor
-        if not cursor.take("(") or cursor.sees("SELECT") or "PERIOD" in {token.word for token in cursor.rest()}:
+        if not cursor.take("(") or cursor.sees("SELECT"):
+            return None
+        if ("PERIOD", "FOR") in pairwise(token.word for token in cursor.rest()):
             return None
         try:
             found = tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table).elements())

@@ -229,3 +229,8 @@ def test_a_primary_key_that_is_added_if_there_is_none() -> None:
 def test_a_key_column_that_is_dropped_and_added_again_stays_in_the_key() -> None:
     made = history("CREATE TABLE k (a INT, b INT, PRIMARY KEY (a, b))", "ALTER TABLE k DROP a, ADD a INT NOT NULL")
     assert schema(made, TableName("db", "k"), 20).key == ("a", "b")
+
+
+def test_a_column_can_be_called_period() -> None:
+    made = history("CREATE TABLE k (period INT PRIMARY KEY)")
+    assert schema(made, TableName("db", "k"), 10).key == ("period",)
