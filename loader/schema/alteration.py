@@ -108,23 +108,23 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
             return Key(columns, sure=True, primary=True, others=others)
     if any(isinstance(action, DropKey) for action in actions):
         return Key((), sure=not others, others=others)
-    names = {one.before: one.column.name for one in after if one.before is not None}
-    names |= replaced_key_columns(key, after)
-    columns = tuple(names[name] for name in key.columns if name in names)
+    columns = tuple(one.column.name for one in kept_key_columns(key, after))
     if key.primary and columns:
         return Key(columns, sure=True, primary=True, others=others)
     changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
     return Key(columns, key.sure and not (others and changed), others=others)
 
 
-def replaced_key_columns(key: Key, after: Sequence[AlteredColumn]) -> dict[str | None, str]:
-    """Return the key columns that a statement drops and adds again, with their new spelling.
+def kept_key_columns(key: Key, after: Sequence[AlteredColumn]) -> list[AlteredColumn]:
+    """Return the columns that a key has after a statement that does not name it.
 
-    Servers then keep the key, with the new columns.
+    Servers take the first column in the new order that had the name, or that is added with it
+    (`mysql_prepare_alter_table`). So a column that is dropped and added again stays in the key.
     """
-    kept = {one.before for one in after}
-    added = {one.column.name.lower(): one.column.name for one in after if one.before is None}
-    return {name: added[name.lower()] for name in key.columns if name not in kept and name.lower() in added}
+    found: dict[str, AlteredColumn] = {}
+    for one in after:
+        found.setdefault((one.before or one.column.name).lower(), one)
+    return [found[name.lower()] for name in key.columns if name.lower() in found]
 
 
 def may_move_first_column(columns: Sequence[Column], actions: Sequence[Action]) -> bool:

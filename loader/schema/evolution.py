@@ -13,7 +13,7 @@ from loader.schema.alteration import (
     Key,
     alter_columns,
     alter_key,
-    replaced_key_columns,
+    kept_key_columns,
 )
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
 from loader.schema.constants import NotLoggedError, existing_row_value
@@ -160,8 +160,8 @@ def _apply_step(state: _State, step: Step) -> _State:
         if isinstance(action, Reload):
             raise NotLoggedError(action.reason)
     after = alter_columns(state.columns, actions)
-    if replaced := replaced_key_columns(state.key, after):
-        raise NotLoggedError(f"column {min(replaced.values())} of the key was dropped and added again")
+    if added := [one.column.name for one in kept_key_columns(state.key, after) if one.before is None]:
+        raise NotLoggedError(f"the key got the new column {added[0]} in place of the old column of that name")
     before = {column.name: (column, origin) for column, origin in zip(state.columns, state.origins, strict=True)}
     keyed = {name.lower() for action in actions if isinstance(action, SetKey) for name in action.columns}
     origins = []

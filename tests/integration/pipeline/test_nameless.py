@@ -431,13 +431,26 @@ def test_a_column_that_exists_does_not_become_the_key(fresh_server: StartServer,
 
 
 @pytest.mark.parametrize(("kind", "metadata"), [("mysql", "MINIMAL"), ("mariadb", "NO_LOG")])
-def test_a_key_column_that_is_dropped_and_added_again_stays_in_the_key(
+def test_a_key_follows_the_names_of_its_columns_as_on_the_server(
     kind: str, metadata: str, fresh_server: StartServer, tmp_path: Path
 ) -> None:
     server = fresh_server(kind, {"binlog_row_metadata": metadata})
-    table = "CREATE TABLE nameless.t (a INT, b INT, v INT, PRIMARY KEY (a, b))"
-    shop = begun_after(server, metadata, tmp_path, table)
-    shop.run("ALTER TABLE nameless.t DROP COLUMN a, ADD COLUMN a INT NOT NULL DEFAULT 5")
-    shop.run("INSERT INTO nameless.t VALUES (1, 2, 3)")
+    statements = {
+        "dropped": "DROP COLUMN a, ADD COLUMN a INT NOT NULL DEFAULT 5",
+        "before": "ADD COLUMN a INT NOT NULL DEFAULT 5 FIRST, CHANGE a x INT NOT NULL",
+        "behind": "CHANGE a x INT NOT NULL, ADD COLUMN a INT NOT NULL DEFAULT 5",
+    }
+    tables = [f"CREATE TABLE nameless.{name} (a INT, b INT, v INT, PRIMARY KEY (a, b))" for name in statements]
+    shop = begun_after(server, metadata, tmp_path, *tables)
+    keys = {}
+    for name, statement in statements.items():
+        shop.run(f"ALTER TABLE nameless.{name} {statement}")
+        index = f"SHOW INDEX FROM nameless.{name} WHERE Key_name = 'PRIMARY'"
+        keys[name] = [str(row[4]) for row in run(server, index)]
+        shop.run(
+            f"INSERT INTO nameless.{name} (a, b) VALUES (1, 2)"
+            if name == "dropped"
+            else f"INSERT INTO nameless.{name} (a, x, b) VALUES (1, 2, 3)"
+        )
     manifest = shop.delta()
-    assert [one["key"] for one in manifest.schemas.values()] == [["a", "b"]]
+    assert {one["table"]: one["key"] for one in manifest.schemas.values()} == keys

@@ -117,7 +117,7 @@ def test_where_values_come_from(text: str) -> None:
 
 
 UNTOLD = {
-    "DROP id, ADD ID INT NOT NULL": "column ID of the key was dropped and added again",
+    "DROP id, ADD ID INT NOT NULL": "the key got the new column ID",
     "ADD x INT DEFAULT (RAND())": "the server computed DEFAULT RAND ( )",
     "ADD x DATETIME DEFAULT NOW()": "the server computed",
     "ADD x INT AS (id + 1)": "its values are generated",

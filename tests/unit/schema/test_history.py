@@ -226,9 +226,18 @@ def test_a_primary_key_that_is_added_if_there_is_none() -> None:
     assert schema(made, T, 20).key == ("a",)
 
 
-def test_a_key_column_that_is_dropped_and_added_again_stays_in_the_key() -> None:
-    made = history("CREATE TABLE k (a INT, b INT, PRIMARY KEY (a, b))", "ALTER TABLE k DROP a, ADD a INT NOT NULL")
-    assert schema(made, TableName("db", "k"), 20).key == ("a", "b")
+KEYS = {
+    "DROP a, ADD A INT NOT NULL": ("A", "b"),
+    "ADD a INT NOT NULL FIRST, CHANGE a x INT NOT NULL": ("a", "b"),
+    "CHANGE a x INT NOT NULL, ADD a INT NOT NULL": ("x", "b"),
+    "DROP a, CHANGE v a INT NOT NULL": ("b",),
+}
+
+
+@pytest.mark.parametrize("text", KEYS)
+def test_a_key_follows_the_names_of_its_columns_as_on_the_server(text: str) -> None:
+    made = history("CREATE TABLE k (a INT, b INT, v INT, PRIMARY KEY (a, b))", f"ALTER TABLE k {text}")
+    assert schema(made, TableName("db", "k"), 20).key == KEYS[text]
 
 
 def test_a_column_can_be_called_period() -> None:
