@@ -65,6 +65,8 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
         raise NotLoggedError(f"the server computed DEFAULT {default.text}")
     if not strict and column.type in GROWING_TEXTS:
         raise NotLoggedError("outside strict mode MySQL ignores the default of a TEXT column")
+    if not strict and column.type in TEXTS and not default.text.isascii():
+        raise NotLoggedError("outside strict mode MySQL replaces characters that the column's character set lacks")
     if not strict and may_be_equal(column.labels):
         raise NotLoggedError("outside strict mode the collation may treat another label as equal to the default")
     reader = _READERS.get(column.type)
