@@ -12,7 +12,7 @@ from typing import Literal
 from loader.errors import DataError, GapError, LoaderError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
-from loader.materialise.merge.published_record import complete_seqno
+from loader.materialise.merge.published_record import complete_seqno, has_newest_commit
 from loader.materialise.merge.table_results import (
     WaitingForTable,
     idle_result,
@@ -186,6 +186,9 @@ class MergePlanner:
         metadata: TableMetadata | None,
     ) -> Timeline:
         check_captured(self.chain, manifests, table)
+        applied = metadata.applied if metadata else None
+        if applied is None or not has_newest_commit(self.record, table, applied):
+            self.chain.check_keeps_loads(table, state.applied, target, self.warehouse.catalog.place)
         events = collect_events(table, manifests, state.applied, target, gone=state.state == "gone")
         check_initial_load(table, events, lambda: metadata.exact_at if metadata else 0)
         check_rows_staged(table, manifests, state.applied, target)

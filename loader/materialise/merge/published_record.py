@@ -123,9 +123,12 @@ def complete_seqno(record: Published | None, table: TableName, applied: Applied)
     that the record has for a postponed table: the log had no records of the table in between. A table that was rolled
     back or loaded again has another newest commit, so the record does not count.
     """
-    name = str(table)
-    found = (record.tables.get(name) or record.postponed.get(name)) if record else None
-    if record is None or found is None:
+    if record is None or not has_newest_commit(record, table, applied):
         return applied.seqno
-    same = (found.snapshot, found.applied) == (applied.snapshot, applied.seqno)
-    return max(applied.seqno, record.behind.get(name, record.stop_seqno)) if same else applied.seqno
+    return max(applied.seqno, record.behind.get(str(table), record.stop_seqno))
+
+
+def has_newest_commit(record: Published | None, table: TableName, applied: Applied) -> bool:
+    """Return whether a record holds the newest commit of a table. It does not after a load or a rollback."""
+    found = (record.tables.get(str(table)) or record.postponed.get(str(table))) if record else None
+    return found is not None and (found.snapshot, found.applied) == (applied.snapshot, applied.seqno)

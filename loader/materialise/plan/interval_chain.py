@@ -357,6 +357,25 @@ class Chain:
         """Return whether an initial load of a table read it after a transaction and before another one."""
         return any(self._plans.loads.has_applied(generation, table, after, before) for generation in self.generations)
 
+    def check_keeps_loads(self, table: TableName, applied: int, target: int, warehouse: str) -> None:
+        """Verify that no initial load of a table, with `applied` < seqno <= `target`, is in a warehouse.
+
+        The rows of the load are gone if the table was rolled back, or dropped in the warehouse. The log before the load
+        may lack changes of the table, such as skipped transactions. So it does not lead to these rows.
+
+        Raises:
+            GapError: there is one.
+        """
+        loads = self._plans.loads
+        if any(loads.has_applied(name, table, applied + 1, target + 1, warehouse) for name in self.generations):
+            raise GapError(
+                "the table is at a position before its newest initial load",
+                why="it was rolled back or dropped in the warehouse, and the log before the load may lack changes that"
+                " the load had",
+                hint=table.load_again,
+                table=table,
+            )
+
     def newest_applied_load(self, table: TableName, target: int) -> Manifest | None:
         """Return the manifest of a table's newest initial load up to `target` that is in the warehouse, or None."""
         found = (self._plans.loads.newest_applied(name, table, target + 1) for name in reversed(self.generations))

@@ -1,0 +1,66 @@
+"""Tables that somebody rolls back or drops in the warehouse, to before an initial load that had more than the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader import pipeline
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.model.table import TableName
+from tests.integration.materialise.live_source import LiveSource, live
+
+__all__ = ["live"]
+pytestmark = pytest.mark.integration
+WHAT = "the table is at a position before its newest initial load"
+
+
+def test_a_rollback_to_before_a_load(live: LiveSource) -> None:
+    live.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    live.load()
+    metadata = Warehouse(live.spark, live.settings.catalog).metadata(TableName(live.database, "t"))
+    assert metadata is not None
+    load_unlogged_row(live)
+    write(live, f"CALL `{live.settings.catalog.name}`.system.rollback_to_snapshot('{live.database}.t', {metadata.head})")
+    live.run("INSERT INTO t VALUES (4)")
+    assert outcome(live) == ("quarantined", WHAT)
+    live.load_again("t")
+    assert outcome(live) == ("already", "")
+    assert live.differences() == []
+
+
+def test_a_table_that_was_dropped_in_the_warehouse_while_it_was_behind(live: LiveSource) -> None:
+    """The log created the table. So it would be built again from there."""
+    live.run("CREATE TABLE other (id INT PRIMARY KEY)")
+    live.load()
+    live.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    live.delta()
+    load_unlogged_row(live)
+    pipeline.pause(live.settings, [f"{live.database}.t"], "ada", "look at it")
+    live.run("INSERT INTO t VALUES (4)")
+    live.delta()
+    write(live, f"DROP TABLE `{live.settings.catalog.name}`.{live.database}.t")
+    pipeline.resume(live.settings, [f"{live.database}.t"])
+    assert outcome(live) == ("quarantined", WHAT)
+    live.run("DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (5)")
+    assert outcome(live) == ("applied", "")  # no row of the load is left
+    assert live.differences() == []
+
+
+def load_unlogged_row(live: LiveSource) -> None:
+    """Load the table again with a row that the log does not have."""
+    live.run("SET SESSION sql_log_bin = 0", "INSERT INTO t VALUES (2)")
+    live.run("INSERT INTO t VALUES (3)")
+    live.load_again("t")
+    live.delta()
+    assert live.differences() == []
+
+
+def write(live: LiveSource, statement: str) -> None:
+    """Run a statement of another tool in the warehouse."""
+    Warehouse(live.spark, live.settings.catalog).session.sql(statement)
+
+
+def outcome(live: LiveSource) -> tuple[str, str]:
+    """Return the status of the table after a delta, and its error."""
+    (found,) = (one for one in live.delta().tables if one.table == f"{live.database}.t")
+    return found.status, found.error["what"] if found.error else ""
