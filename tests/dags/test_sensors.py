@@ -31,7 +31,7 @@ COMMITTED = "2026-01-01 12:00:00.000000"
 @pytest.fixture
 def published(site: Site) -> Site:
     """The interval up to :100 is applied to `shop.orders`, with commits up to noon. `shop.late` is behind."""
-    site.stage()
+    site.stage(committed_at=COMMITTED)
     publish(site, "binlog.000001:100", committed_at=COMMITTED, behind={"shop.late": 1_000_000_000_050})
     return site
 
@@ -134,6 +134,18 @@ def test_a_time_of_a_quiet_source_is_reached_once_everything_is_applied(
     behind = 0
     assert is_reached("", "shop.orders", "", noon) is True
     assert is_reached("", "shop.orders", "", later.isoformat()) is False
+
+
+def test_a_commit_time_after_its_manifest_proves_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the server was wrong."""
+    future = "2999-01-01 12:00:00.000000"
+    site.stage(committed_at=future)
+    publish(site, "binlog.000001:100", committed_at=future)
+    lag = type("Lag", (), {"behind": 7, "unreachable": None})
+    monkeypatch.setattr("loader.pipeline.reports.table_progress.source_lag", lambda _: lag)
+    assert is_reached("", "shop.orders", "", "2026-01-01T12:00:00Z") is False
+    monkeypatch.setattr(lag, "behind", 0)
+    assert is_reached("", "shop.orders", "", "2026-01-01T12:00:00Z") is True
 
 
 def unreachable(monkeypatch: pytest.MonkeyPatch, error: LoaderError) -> None:

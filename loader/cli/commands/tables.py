@@ -40,7 +40,7 @@ def tables(
         session.output.document(view)
         return
     out = session.output
-    time = f", with everything committed up to {view.committed_at} UTC" if view.committed_at else ""
+    time = f"; the newest commit in it is of {view.committed_at} UTC" if view.committed_at else ""
     out.line(f"the tables at {view.stop}{out.seqno(view.stop_seqno)}{time}")
     out.rows(("table", "snapshot", "query"), [(table.table, str(table.snapshot), table.query) for table in view.tables])
     for name in view.missing:

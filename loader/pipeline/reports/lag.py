@@ -17,6 +17,7 @@ from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of, check_server
 from loader.pipeline.chain.interval_lookup import newest_record
+from loader.pipeline.reports.commit_times import newest_commit_time
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.pipeline.upkeep.table_pauses import pauses_of
@@ -147,7 +148,7 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         applied=str(applied),
         staged_intervals=_staged_intervals(chain, generation, current),
         behind=server.behind,
-        lag_seconds=_lag_seconds(server.behind, newest),
+        lag_seconds=_lag_seconds(chain, server.behind, newest),
         runway=server.runway,
         quarantined=tuple(stopped.values()),
         released=tuple(sorted(_captured(settings, newest.behind if newest else ()) - explained)),
@@ -218,12 +219,12 @@ def _staged_intervals(chain: PlanChain, generation: Generation, record: Publishe
     return 0 if start is None else sum(1 for _ in chain.manifests_from(generation.name, start))
 
 
-def _lag_seconds(behind: int | None, record: Published | None) -> float | None:
+def _lag_seconds(chain: PlanChain, behind: int | None, record: Published | None) -> float | None:
     if behind == 0:
         return 0.0
-    if record is None or not record.committed_at:
+    committed = newest_commit_time(chain, record) if record else None
+    if committed is None:
         return None
-    committed = datetime.fromisoformat(record.committed_at).replace(tzinfo=UTC)
     return max(0.0, round((datetime.now(UTC) - committed).total_seconds(), 3))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 from time import time_ns
 from typing import cast
 
 from loader.errors import DataError
-from loader.model.moment import moment
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.interval_lookup import find_stop, newest_record
+from loader.pipeline.reports.commit_times import newest_commit_time
 from loader.pipeline.reports.lag import source_lag
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.seek.position_spec import Since, parse_place
@@ -49,8 +50,8 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
 def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     """Return whether all changes of a table that were committed before a time are in the warehouse.
 
-    That is known if a later transaction is applied. On a quiet server it is known if everything is applied, and the
-    time has passed.
+    That is known if a later transaction is in the newest applied interval. On a quiet server it is known if everything is
+    applied, and the time has passed.
 
     Args:
         settings: of the source.
@@ -64,11 +65,13 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     """
     now = time_ns() // 1000
     goal = cast("Since", parse_place(f"time:{time}")).micros
-    record = _newest_record(settings, chain_of(settings))
+    chain = chain_of(settings)
+    record = _newest_record(settings, chain)
     if record is None or str(table) not in record.tables or _is_outdated(settings, record, table, sys.maxsize):
         _check_continues(settings, table)
         return False
-    if record.committed_at > moment(goal):
+    committed = newest_commit_time(chain, record)
+    if committed and committed > datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=goal):
         return True
     lag = source_lag(settings)
     if lag.unreachable:

@@ -129,7 +129,7 @@ def test_the_command_prints_the_queries(site: Site, plans: list[Plan]) -> None:
     command = Command(site)
     stop = plans[1].stop
     text = command("tables", "--as-of", stop)
-    assert f"the tables at {stop}, with everything committed up to 2026-01-01 14" in text
+    assert f"the tables at {stop}; the newest commit in it is of 2026-01-01 14" in text
     assert "SELECT * FROM `lake`.`shop`.`orders` VERSION AS OF 1" in text
     assert "shop.items is not included: it was behind" in text
     assert json.loads(command("tables", as_json=True)) == view(site.settings).model_dump(mode="json")
