@@ -97,9 +97,17 @@ def delta_job(
     return Job("delta", spec)
 
 
-def verify_job(settings: SourceSettings, seqno: int, tables: tuple[TableSums, ...], applied: Mapping[str, int]) -> Job:
+def verify_job(
+    settings: SourceSettings,
+    seqno: int,
+    tables: tuple[TableSums, ...],
+    applied: Mapping[str, int],
+    gone: tuple[str, ...] = (),
+) -> Job:
     """Return the job that compares tables with sums of the server's rows at a position; see VerifySpec."""
-    spec = VerifySpec(catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables, applied=dict(applied))
+    spec = VerifySpec(
+        catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables, gone=gone, applied=dict(applied)
+    )
     return Job("verify", spec)
 
 

@@ -8,7 +8,7 @@ warehouse keeps the snapshot of the position.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 from loader.errors import LoaderError, RetryableError, UsageError
 from loader.initial_load.run import captured_tables
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.rules import rule_of
 from loader.materialise.spec import TableResult
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
@@ -89,6 +91,7 @@ class Verification:
 
     Attributes:
         delta: the job that applies the log up to the position; None if no log was written since the source was begun.
+        _present: the tables that the server has; None if not all tables are compared.
     """
 
     delta: Job | None
@@ -97,6 +100,7 @@ class Verification:
     _seqno: int
     _end: int  # the seqno up to which tables must have the log: nothing is logged between it and the position
     _sampled: bool
+    _present: frozenset[TableName] | None = None
     _sums: dict[TableName, TableSums] = field(default_factory=dict)
     _failed: list[TableVerification] = field(default_factory=list)
 
@@ -121,11 +125,33 @@ class Verification:
                 failed = TableVerification(table=str(table), status="failed", error=error.as_dict())
                 self._failed.append(failed)
         reached = {name: result.applied_seqno or 0 for name, result in results.items()}
-        return verify_job(self._settings, self._seqno, tuple(self._sums.values()), reached)
+        gone = tuple(map(str, self._find_gone(results)))
+        return verify_job(self._settings, self._seqno, tuple(self._sums.values()), reached, gone)
+
+    def _find_gone(self, results: Mapping[str, TableResult]) -> Iterator[TableName]:
+        """Yield the tables in the warehouse that the server does not have. A history keeps the rows of such tables."""
+        if self._present is None:
+            return
+        plans = chain_of(self._settings)
+        chain = Chain(plans.store, plans.source, plans.require_generation().name)
+        for name, result in results.items():
+            table = TableName.parse(name)
+            if table in self._present or rule_of(self._settings.rules, table).mode == "history":
+                continue
+            try:
+                _check_result(table, result, self._end)
+            except LoaderError as error:
+                self._failed.append(TableVerification(table=name, status="failed", error=error.as_dict()))
+            else:
+                dropped = chain.find_drop_in_gap(table, result.applied_seqno or 0) is not None
+                if result.snapshot is not None and not dropped:
+                    yield table
 
     def finish(self, result: Mapping[str, Any]) -> Verified:
         """Return the comparisons, given the result of the job. Rows that differ are read again from the snapshot."""
-        compared = [self._judge(difference) for difference in VerifyResult.model_validate(result).tables]
+        found = VerifyResult.model_validate(result)
+        compared = [self._judge(difference) for difference in found.tables]
+        compared += [_judge_gone(one) for one in found.gone if one.rows or one.error]
         if any(table.status == "different" for table in compared):
             compared = self._with_skips(compared)
         tables = sorted((*compared, *self._failed), key=lambda table: table.table)
@@ -172,6 +198,19 @@ class Verification:
         )
 
 
+def _judge_gone(left: TableDifference) -> TableVerification:
+    """Return the comparison of a table that the server does not have."""
+    if left.error:
+        return TableVerification(table=left.table, status="failed", error=left.error)
+    return TableVerification(
+        table=left.table,
+        status="different",
+        warehouse_rows=left.rows,
+        differences=left.rows,
+        samples=("only in the warehouse: all rows; the server does not have the table, or the user may not see it",),
+    )
+
+
 @contextmanager
 def verification(
     settings: SourceSettings, tables: tuple[str, ...] = (), *, sampled: bool = False
@@ -192,13 +231,20 @@ def verification(
     with connected(settings.server) as connection:
         names = captured_tables(connection, settings.tables, tables)
     with server_snapshot(settings.server, names, settings.rules) as snapshot:
+        present = None if tables else frozenset((*names, *_captured(settings)))
         chosen = _plan(settings, snapshot.position)
         delta = delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=True) if chosen else None
         generation = chain_of(settings).require_generation()
         seqno = snapshot.position.seqno(generation.shift)
         # If another server is followed that has logged nothing since, the log ends with that of the server before.
         end = chosen.through_seqno if chosen and chosen.generation != generation.name else seqno
-        yield Verification(delta, settings, snapshot, seqno, end, sampled)
+        yield Verification(delta, settings, snapshot, seqno, end, sampled, present)
+
+
+def _captured(settings: SourceSettings) -> Sequence[TableName]:
+    """Return the captured tables of the server now, with those that were created before the snapshot was opened."""
+    with connected(settings.server) as connection:
+        return captured_tables(connection, settings.tables, ())
 
 
 def _plan(settings: SourceSettings, position: Position) -> IntervalChosen | None:

@@ -105,6 +105,7 @@ class VerifySpec(BaseModel):
     Attributes:
         seqno: of the position.
         tables: the tables with the sums of their rows on the server.
+        gone: tables that the server does not have (`schema.table`).
         applied: by table, a seqno that it has reached. Between it and the position, the log does not change the table.
     """
 
@@ -114,6 +115,7 @@ class VerifySpec(BaseModel):
     rules: tuple[TableRule, ...]
     seqno: int
     tables: tuple[TableSums, ...]
+    gone: tuple[str, ...] = ()
     applied: dict[str, int]
 
 
@@ -139,8 +141,9 @@ class TableDifference(BaseModel):
 
 
 class VerifyResult(BaseModel):
-    """The differences of all tables."""
+    """The differences of all tables, and the rows of the tables that the server does not have."""
 
     model_config = ConfigDict(frozen=True)
 
     tables: tuple[TableDifference, ...]
+    gone: tuple[TableDifference, ...] = ()

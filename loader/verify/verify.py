@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from loader.errors import DataError, RetryableError
-from loader.materialise.iceberg.table_metadata import APPLIED, POSITION, RUN
+from loader.materialise.iceberg.table_metadata import APPLIED, POSITION, RUN, STATE
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.model.table import TableName
 from loader.spark.job import failure
 from loader.verify.comparable import check_mode
 from loader.verify.spec import SAMPLED_BUCKETS, Sums, TableDifference, TableSums, VerifyResult, VerifySpec
-from loader.verify.warehouse_rows import sampled_rows, snapshot_rows, warehouse_rows, warehouse_sums
+from loader.verify.warehouse_rows import sampled_rows, snapshot_rows, source_rows, warehouse_rows, warehouse_sums
 
 
 def verify(spark: SparkSession, spec: VerifySpec) -> VerifyResult:
     """Compare tables. A table that cannot be compared is reported and stops no other table."""
     warehouse = Warehouse(spark, spec.catalog, spec.rules)
-    return VerifyResult(tables=tuple(_compare(warehouse, spec, table) for table in spec.tables))
+    return VerifyResult(
+        tables=tuple(_compare(warehouse, spec, table) for table in spec.tables),
+        gone=tuple(_count(warehouse, spec, TableName.parse(table)) for table in spec.gone),
+    )
 
 
 def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableDifference:
@@ -42,6 +45,25 @@ def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableD
     return TableDifference(
         table=str(schema.name), rows=number, compared=compared, buckets=tuple(buckets), samples=samples
     )
+
+
+def _count(warehouse: Warehouse, spec: VerifySpec, table: TableName) -> TableDifference:
+    """Return the number of rows of a table that the server does not have; 0 if a statement in the log removed it."""
+    try:
+        if _is_empty(warehouse, table):
+            return TableDifference(table=str(table))
+        snapshot = find_snapshot(warehouse, table, spec.seqno, spec.applied.get(str(table), 0))
+        rows = 0 if _was_removed(warehouse, table, snapshot) else source_rows(warehouse, table, snapshot).count()
+    except Exception as error:  # one table must not stop the others
+        return TableDifference(table=str(table), error=failure(error))
+    return TableDifference(table=str(table), rows=rows)
+
+
+def _was_removed(warehouse: Warehouse, table: TableName, snapshot: int) -> bool:
+    """Return whether the newest commit of the loader up to a snapshot dropped the table or renamed it away."""
+    metadata = warehouse.metadata(table)
+    summaries = (one.summary for one in metadata.ancestry(snapshot)) if metadata else ()
+    return next((one.get(STATE) for one in summaries if APPLIED in one), None) == "gone"
 
 
 def _is_empty(warehouse: Warehouse, table: TableName) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
-from loader.model.table import TableSchema
+from loader.model.table import TableName, TableSchema
 from loader.verify.comparands import comparands_of, comparisons
 from loader.verify.expressions import Row, canonical_rows
 from loader.verify.key_sample import warehouse_condition
@@ -21,10 +21,15 @@ from loader.verify.spec import Sums, TableSums
 
 def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int) -> DataFrame:
     """Return the rows of a snapshot that the source has, with the source's names of columns."""
-    rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)} VERSION AS OF {snapshot}")
-    rule = warehouse.rule(schema.name)
-    kept = rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
-    return kept.select(*compared_columns(Layout(schema, rule)))
+    layout = Layout(schema, warehouse.rule(schema.name))
+    return source_rows(warehouse, schema.name, snapshot).select(*compared_columns(layout))
+
+
+def source_rows(warehouse: Warehouse, table: TableName, snapshot: int) -> DataFrame:
+    """Return the rows of a snapshot without those that are marked as deleted."""
+    rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(table)} VERSION AS OF {snapshot}")
+    rule = warehouse.rule(table)
+    return rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
 
 
 def compared_columns(layout: Layout) -> list[Expression]:

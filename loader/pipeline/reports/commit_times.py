@@ -1,7 +1,7 @@
 """The newest commit time of a published record, unless it cannot be right.
 
-The clock of a server may have been wrong for a while, and a session of MariaDB can set its own time (`SET timestamp`). One
-time in the future would otherwise count as the newest one forever.
+The clock of a server may have been wrong for a while, and a session of MariaDB can set its own time (`SET timestamp`).
+One time in the future would otherwise count as the newest one forever.
 """
 
 from __future__ import annotations

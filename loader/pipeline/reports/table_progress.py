@@ -50,8 +50,8 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
 def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     """Return whether all changes of a table that were committed before a time are in the warehouse.
 
-    That is known if a later transaction is in the newest applied interval. On a quiet server it is known if everything is
-    applied, and the time has passed.
+    That is known if a later transaction is in the newest applied interval. On a quiet server it is known if everything
+    is applied, and the time has passed.
 
     Args:
         settings: of the source.

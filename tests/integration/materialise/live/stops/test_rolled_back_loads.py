@@ -20,7 +20,9 @@ def test_a_rollback_to_before_a_load(live: LiveSource) -> None:
     metadata = Warehouse(live.spark, live.settings.catalog).metadata(TableName(live.database, "t"))
     assert metadata is not None
     load_unlogged_row(live)
-    write(live, f"CALL `{live.settings.catalog.name}`.system.rollback_to_snapshot('{live.database}.t', {metadata.head})")
+    write(
+        live, f"CALL `{live.settings.catalog.name}`.system.rollback_to_snapshot('{live.database}.t', {metadata.head})"
+    )
     live.run("INSERT INTO t VALUES (4)")
     assert outcome(live) == ("quarantined", WHAT)
     live.load_again("t")
