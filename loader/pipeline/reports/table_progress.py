@@ -41,7 +41,8 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
     if record and record.behind.get(str(table), applied) >= goal and not _is_outdated(settings, record, table, goal):
         return True
     place, names = settings.catalog.place, [generation.name for generation in chain.generations()]
-    if any(chain.loads.has_applied(name, table, goal, sys.maxsize, place) for name in names):
+    loaded = any(chain.loads.has_applied(name, table, goal, sys.maxsize, place) for name in names)
+    if loaded and not _is_stopped_before(settings, table, goal):
         return True
     _check_continues(settings, table)
     return False
@@ -95,6 +96,12 @@ def _is_outdated(settings: SourceSettings, record: Published, table: TableName, 
         return True
     noted, stopped = record.tables.get(str(table)), quarantines_of(settings).all().get(table)
     return noted is not None and stopped is not None and stopped.applied_seqno != noted.applied
+
+
+def _is_stopped_before(settings: SourceSettings, table: TableName, goal: int) -> bool:
+    """Return whether a table was quarantined before the goal: after its load, it was rolled back or dropped."""
+    stopped = quarantines_of(settings).all().get(table)
+    return stopped is not None and (stopped.applied_seqno or 0) < goal
 
 
 def _check_continues(settings: SourceSettings, table: TableName) -> None:

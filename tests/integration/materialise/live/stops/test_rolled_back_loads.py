@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from loader import pipeline
+from loader.errors import DataError
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.model.table import TableName
+from loader.pipeline.reports.table_progress import has_position
 from tests.integration.materialise.live_source import LiveSource, live
 
 __all__ = ["live"]
@@ -17,15 +19,20 @@ WHAT = "the table is at a position before its newest initial load"
 def test_a_rollback_to_before_a_load(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     live.load()
-    metadata = Warehouse(live.spark, live.settings.catalog).metadata(TableName(live.database, "t"))
+    name = TableName(live.database, "t")
+    metadata = Warehouse(live.spark, live.settings.catalog).metadata(name)
     assert metadata is not None
-    load_unlogged_row(live)
+    loaded = load_unlogged_row(live)
+    assert has_position(live.settings, name, loaded)
     write(
         live, f"CALL `{live.settings.catalog.name}`.system.rollback_to_snapshot('{live.database}.t', {metadata.head})"
     )
     live.run("INSERT INTO t VALUES (4)")
     assert outcome(live) == ("quarantined", WHAT)
+    with pytest.raises(DataError, match="the table is quarantined"):
+        has_position(live.settings, name, loaded)
     live.load_again("t")
+    assert has_position(live.settings, name, loaded)
     assert outcome(live) == ("already", "")
     assert live.differences() == []
 
@@ -48,13 +55,14 @@ def test_a_table_that_was_dropped_in_the_warehouse_while_it_was_behind(live: Liv
     assert live.differences() == []
 
 
-def load_unlogged_row(live: LiveSource) -> None:
-    """Load the table again with a row that the log does not have."""
+def load_unlogged_row(live: LiveSource) -> str:
+    """Load the table again with a row that the log does not have. Return the position of the load."""
     live.run("SET SESSION sql_log_bin = 0", "INSERT INTO t VALUES (2)")
     live.run("INSERT INTO t VALUES (3)")
-    live.load_again("t")
+    (loaded,) = live.load_again("t").tables
     live.delta()
     assert live.differences() == []
+    return loaded.position
 
 
 def write(live: LiveSource, statement: str) -> None:
