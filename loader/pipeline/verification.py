@@ -159,9 +159,9 @@ class Verification:
 
     def _with_skips(self, compared: list[TableVerification]) -> list[TableVerification]:
         chain = chain_of(self._settings)
-        skips = SkipStates(chain).all()
+        skips, place = SkipStates(chain).all(), self._settings.catalog.place
         return [
-            table.model_copy(update={"skipped_at": first_skip(chain, table.table, skips)})
+            table.model_copy(update={"skipped_at": first_skip(chain, table.table, skips, place)})
             if table.status == "different"
             else table
             for table in compared

@@ -40,7 +40,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult], wareho
     }
     behind = [result for result in results if is_behind(result, last)]
     names = {*tables, *(result.table for result in behind)}
-    skipped = chain.skipped_names(last.stop_seqno, tables)
+    skipped = chain.skipped_names(last.stop_seqno, tables, warehouse)
     sums = _staged_sums(chain, last.stop_seqno, names)
     record = Published(
         source=chain.source,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import NamedTuple
 
@@ -338,10 +338,10 @@ class Chain:
                     found[name] = 0 if origin.dropped else origin.last or 0
         return found
 
-    def skipped_names(self, target: int, tables: Container[str]) -> dict[str, Names]:
+    def skipped_names(self, target: int, tables: Container[str], warehouse: str) -> dict[str, Names]:
         """Return the names for `Published.skipped` and `named_at` of a record at `target` with these tables.
 
-        Return nothing if the newest record is beyond the target.
+        `warehouse`: of the record. Return nothing if the newest record is beyond the target.
         """
         record = self.newest_published()
         if record is not None and record.stop_seqno > target:
@@ -351,11 +351,13 @@ class Chain:
         # The skips of a table that was behind may have been used since, in intervals before the record.
         since = self.intervals_between(min([reached, *caught_up]), target)
         skips = Skips(self.store, self.source)
-        return follow_names(record.skipped_names if record else {}, reached, since, cache(skips.get), self._is_loaded)
+        is_loaded = partial(self._is_loaded, warehouse)
+        return follow_names(record.skipped_names if record else {}, reached, since, cache(skips.get), is_loaded)
 
-    def _is_loaded(self, table: TableName, after: int, before: int) -> bool:
+    def _is_loaded(self, warehouse: str, table: TableName, after: int, before: int) -> bool:
         """Return whether an initial load of a table read it after a transaction and before another one."""
-        return any(self._plans.loads.has_applied(generation, table, after, before) for generation in self.generations)
+        loads = self._plans.loads
+        return any(loads.has_applied(generation, table, after, before, warehouse) for generation in self.generations)
 
     def check_keeps_loads(self, table: TableName, applied: int, target: int, warehouse: str) -> None:
         """Verify that no initial load of a table, with `applied` < seqno <= `target`, is in a warehouse.

@@ -72,9 +72,14 @@ def _may_hold(generation: Generation, position: Position) -> bool:
     return start.basename == position.basename and start <= position
 
 
-def newest_record(chain: PlanChain) -> Published | None:
-    """Return the published record of the latest interval that has one, of any generation."""
+def newest_record(chain: PlanChain, warehouse: str | None = None) -> Published | None:
+    """Return the published record of the latest interval that has one, of any generation.
+
+    Return None if it is of another warehouse: it tells nothing of the tables in this one.
+
+    `warehouse`: see Published; None for any.
+    """
     for generation in reversed(chain.generations()):
         if newest := chain.newest_published(generation.name):
-            return newest[1]
+            return newest[1] if warehouse is None or newest[1].is_of(warehouse) else None
     return None

@@ -131,7 +131,7 @@ def source_lag(settings: SourceSettings) -> SourceLag:
     chain = chain_of(settings)
     generation = chain.require_generation()
     planned, staged = chain.newest_plan(generation.name), chain.newest_manifest(generation.name)
-    newest = newest_record(chain)
+    newest = newest_record(chain, settings.catalog.place)
     current = newest if newest and newest.generation == generation.name else None
     applied = Position.parse(current.stop) if current else generation.start_position
     server = _server(settings, generation, applied)

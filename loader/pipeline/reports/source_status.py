@@ -70,26 +70,26 @@ def status(settings: SourceSettings) -> SourceStatus:
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
-    newest = newest_record(chain)
+    newest = newest_record(chain, settings.catalog.place)
     skips = SkipStates(chain).all()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return SourceStatus(
             **dict(source_lag(settings)),
-            tables=_table_states(chain, newest, skips, pool) if newest else (),
+            tables=_table_states(chain, settings.catalog.place, newest, skips, pool) if newest else (),
             loads=tuple(_loads(chain, generation, newest, pool)),
             skips=skips,
         )
 
 
 def _table_states(
-    chain: PlanChain, newest: Published, skips: Sequence[SkipState], pool: Executor
+    chain: PlanChain, warehouse: str, newest: Published, skips: Sequence[SkipState], pool: Executor
 ) -> tuple[TableState, ...]:
     """Return the states of the tables of a record, sorted. `pool`: for the requests to the store."""
     generations = [generation.name for generation in chain.generations()]
     overtaken = {load.table for load in OvertakenLoads(chain.store, chain.source).all()}
 
     def state(name: str) -> TableState:
-        table, skipped_at = newest.tables[name], first_skip(chain, name, skips)
+        table, skipped_at = newest.tables[name], first_skip(chain, name, skips, warehouse)
         parsed = TableName.parse(name)
         exact_at = max(chain.loads.exact_seqno(generation, parsed) for generation in generations)
         return TableState(

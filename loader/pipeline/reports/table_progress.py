@@ -17,7 +17,6 @@ from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.seek.position_spec import Since, parse_place
 from loader.settings import SourceSettings
 from loader.spark.job import rebuild
-from loader.staging.chain import PlanChain
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.published import Published
 from loader.store.registry import open_store
@@ -36,7 +35,7 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
         DataError: the log was not read at that position, or the table is quarantined before it.
     """
     chain = chain_of(settings)
-    record, goal = _newest_record(settings, chain), find_stop(settings, position)
+    record, goal = newest_record(chain, settings.catalog.place), find_stop(settings, position)
     applied = record.stop_seqno if record and str(table) in record.tables else 0
     if record and record.behind.get(str(table), applied) >= goal and not _is_outdated(settings, record, table, goal):
         return True
@@ -67,7 +66,7 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     now = time_ns() // 1000
     goal = cast("Since", parse_place(f"time:{time}")).micros
     chain = chain_of(settings)
-    record = _newest_record(settings, chain)
+    record = newest_record(chain, settings.catalog.place)
     if record is None or str(table) not in record.tables or _is_outdated(settings, record, table, sys.maxsize):
         _check_continues(settings, table)
         return False
@@ -78,12 +77,6 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     if lag.unreachable:
         raise rebuild(lag.unreachable)
     return now > goal and lag.behind == 0
-
-
-def _newest_record(settings: SourceSettings, chain: PlanChain) -> Published | None:
-    """Return the newest published record, unless it is of another warehouse."""
-    record = newest_record(chain)
-    return record if record and record.is_of(settings.catalog.place) else None
 
 
 def _is_outdated(settings: SourceSettings, record: Published, table: TableName, goal: int) -> bool:

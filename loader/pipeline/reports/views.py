@@ -64,14 +64,16 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
     lineage = chain.lineage(chain.require_generation().name)
     found: tuple[Published, str] | None = None
     seqno, time = _limit(as_of, lineage) if as_of else (None, "")
-    if not time and (newest := _newest(chain, lineage, seqno)) is not None and newest.committed_at:
+    place, newest = settings.catalog.place, None if time else _newest(chain, lineage, seqno)
+    if newest is not None and newest.committed_at and newest.is_of(place):
         return _view(settings, newest, newest.committed_at)
     committed_at = ""
     for manifest in _applied(chain, lineage):
         committed_at = max(committed_at, manifest.committed_at)  # clocks can go back, positions cannot
         if (time and committed_at > time) or (seqno is not None and manifest.stop_seqno > seqno):
             break
-        if record := chain.published(manifest.generation, manifest.start_seqno):
+        record = chain.published(manifest.generation, manifest.start_seqno)
+        if record and record.is_of(place):
             found = record, committed_at
     if found is None:
         raise DataError(

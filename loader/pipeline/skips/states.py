@@ -184,13 +184,14 @@ class SkipStates:
         return "not used", f"the interval from {extracted.start} was staged with the rows", 0
 
 
-def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
+def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState], warehouse: str) -> str:
     """Return the first transaction after the position of a table's newest load in which its rows were skipped.
 
     Args:
         chain: of the source.
         table: `schema.table`, as it is named in the warehouse.
         skips: all skips of the source.
+        warehouse: that has the table; see Published.
     """
     mine = [one for one in skips if one.state == "used" and table in one.names]
     if not mine:
@@ -199,7 +200,7 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
     generations = [generation.name for generation in chain.generations()]
 
     def is_loaded(since: int) -> bool:
-        return any(chain.loads.has_applied(generation, name, since, sys.maxsize) for generation in generations)
+        return any(chain.loads.has_applied(one, name, since, sys.maxsize, warehouse) for one in generations)
 
     # A load before the rename that gave the table its name was of another table.
     since = ((one, max(one.applies_from, dict(one.named_at).get(table, 0))) for one in mine)

@@ -114,7 +114,7 @@ def find_unloaded(settings: SourceSettings, listed: ListedTables | None) -> tupl
     if record.stop_seqno < Position.parse(listed.position).seqno(lineage[-1].shift):
         return ()  # the log that may create or fill the tables is not applied yet
     missing = [name for name in listed.tables if not _is_known(record, name)]
-    loaded = _loaded_tables(chain, [one.name for one in lineage], missing)
+    loaded = _loaded_tables(chain, [one.name for one in lineage], missing, settings.catalog.place)
     missing = [name for name in missing if name not in loaded]
     if not missing:
         return ()
@@ -136,8 +136,8 @@ def _is_known(record: Published, name: str) -> bool:
     return bool(record.behind.get(name) or (record.made or {}).get(name))
 
 
-def _loaded_tables(chain: PlanChain, generations: Sequence[str], names: Sequence[str]) -> set[str]:
-    """Return the tables of these names whose initial load is in the warehouse.
+def _loaded_tables(chain: PlanChain, generations: Sequence[str], names: Sequence[str], warehouse: str) -> set[str]:
+    """Return the tables of these names whose initial load is in the warehouse; see Published.
 
     Loads are looked at only if their folder exists, so tables without one cost no requests.
     """
@@ -153,7 +153,8 @@ def _loaded_tables(chain: PlanChain, generations: Sequence[str], names: Sequence
         for name in names:
             table = TableName.parse(name)
             plan = loads.newest(table, 0) if load_folder(chain.source, generation, table) in folders else None
-            if plan and Loaded.find(chain.store, loaded_key(manifest_key(plan))):
+            note = Loaded.find(chain.store, loaded_key(manifest_key(plan))) if plan else None
+            if note and note.warehouse == warehouse:
                 found.add(name)
     return found
 
