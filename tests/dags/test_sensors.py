@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -136,11 +137,18 @@ def test_a_time_of_a_quiet_source_is_reached_once_everything_is_applied(
     assert is_reached("", "shop.orders", "", later.isoformat()) is False
 
 
-def test_a_commit_time_after_its_manifest_proves_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock of the server was wrong."""
-    future = "2999-01-01 12:00:00.000000"
-    site.stage(committed_at=future)
-    publish(site, "binlog.000001:100", committed_at=future)
+@pytest.mark.parametrize("staged", ["2026-01-01T12:55:00Z", ""])
+def test_a_commit_time_after_its_manifest_proves_nothing(
+    staged: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the server was wrong, and may have been set right since."""
+    committed = "2026-01-01 13:30:00.000000" if staged else "2999-01-01 12:00:00.000000"
+    site.stage(committed_at=committed)
+    publish(site, "binlog.000001:100", committed_at=committed)
+    if staged:
+        seconds = datetime.fromisoformat(staged).timestamp()
+        manifest = site.folder / "staging" / site.chain.folder("0001", site.plan.start_seqno) / "manifest.json"
+        os.utime(manifest, (seconds, seconds))
     lag = type("Lag", (), {"behind": 7, "unreachable": None})
     monkeypatch.setattr("loader.pipeline.reports.table_progress.source_lag", lambda _: lag)
     assert is_reached("", "shop.orders", "", "2026-01-01T12:00:00Z") is False

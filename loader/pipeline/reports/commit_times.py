@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from loader.staging.chain import PlanChain
+from loader.staging.inventory import list_interval
 from loader.staging.published import Published
 
 _SKEW = timedelta(minutes=10)
@@ -31,5 +32,5 @@ def newest_commit_time(chain: PlanChain, record: Published) -> datetime | None:
 
 def _staged_at(chain: PlanChain, generation: str, start_seqno: int) -> datetime:
     """Return when an interval was staged, by the clock of the store."""
-    key = f"{chain.folder(generation, start_seqno)}/manifest.json"
-    return next((info.modified for info in chain.store.list(key)), datetime.now(UTC))
+    stored = list_interval(chain.store, chain.source, generation, start_seqno).documents
+    return stored["manifest.json"].modified
