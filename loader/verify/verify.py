@@ -91,7 +91,7 @@ def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: i
 
     Raises:
         DataError: the warehouse has no such table.
-        RetryableError: no kept snapshot has the rows at the position.
+        RetryableError: no kept snapshot has the rows at the position, or the table was rolled back.
     """
     metadata = warehouse.metadata(table)
     found, later, position = None, set[str | None](), ""
@@ -105,6 +105,8 @@ def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: i
         if found and reached and int(reached) >= applied:
             return found
         if reached and int(reached) < applied:
+            if not position:
+                raise _rolled_back_error(table, snapshot.summary[POSITION])
             break
     if not position:
         raise DataError(
@@ -116,6 +118,16 @@ def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: i
         "the warehouse has no snapshot of the table at the position of the server's rows",
         why="another run applied the log over that position in one commit, or the snapshot has expired",
         hint="loader verify",
+        table=table,
+        position=position,
+    )
+
+
+def _rolled_back_error(table: TableName, position: str) -> RetryableError:
+    return RetryableError(
+        "the table is at an earlier position than the run before the comparison had found",
+        why="another tool rolled it back meanwhile",
+        hint="loader verify, which first brings it up to date again",
         table=table,
         position=position,
     )

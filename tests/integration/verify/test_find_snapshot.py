@@ -63,6 +63,14 @@ def test_the_rows_at_a_position_are_found(applied: Lake) -> None:
         find_snapshot(applied.warehouse, ORDERS.name, number(1, 3000), number(1, 3000))
 
 
+def test_a_table_that_was_rolled_back_meanwhile(applied: Lake) -> None:
+    first = list(applied.metadata(ORDERS).ancestry(applied.metadata(ORDERS).head))[-1]
+    applied.sql(f"CALL lake.system.rollback_to_snapshot('shop.orders', {first.id})")
+    with pytest.raises(RetryableError, match="at an earlier position than the run") as refused:
+        find_snapshot(applied.warehouse, ORDERS.name, number(1, 4000), number(1, 4000))
+    assert refused.value.where["position"] == position(1, 1000)
+
+
 def test_a_table_that_is_not_there_was_never_loaded(lake: Lake) -> None:
     with pytest.raises(DataError, match="the table was never loaded"):
         find_snapshot(lake.warehouse, TableName("shop", "absent"), number(1, 1000), 0)
