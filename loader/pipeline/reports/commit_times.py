@@ -21,10 +21,10 @@ def newest_commit_time(chain: PlanChain, record: Published) -> datetime | None:
 
     Return None if there is no commit, or if the commit would be later than the manifest of the interval.
     """
+    if not record.committed_at:
+        return None
     last = chain.manifest_stopping_at(record.generation, record.stop_seqno)
     text = (last.committed_at if last else "") or record.committed_at
-    if not text:
-        return None
     committed = datetime.fromisoformat(text).replace(tzinfo=UTC)
     staged = _staged_at(chain, record.generation, last.start_seqno) if last else datetime.now(UTC)
     return committed if committed <= staged + _SKEW else None
