@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from loader.errors import DataError, GapError, LoaderError, UnsupportedError
+from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.merge.published_record import complete_seqno, has_newest_commit
@@ -186,9 +186,7 @@ class MergePlanner:
         metadata: TableMetadata | None,
     ) -> Timeline:
         check_captured(self.chain, manifests, table)
-        applied = metadata.applied if metadata else None
-        if applied is None or not has_newest_commit(self.record, table, applied):
-            self.chain.check_keeps_loads(table, state.applied, target, self.warehouse.catalog.place)
+        self._check_keeps_loads(table, state.applied, target, metadata)
         events = collect_events(table, manifests, state.applied, target, gone=state.state == "gone")
         check_initial_load(table, events, lambda: metadata.exact_at if metadata else 0)
         check_rows_staged(table, manifests, state.applied, target)
@@ -205,6 +203,20 @@ class MergePlanner:
         if timeline.target <= state.applied:
             raise no_progress_error(table, target, f"its next step ends at seqno {timeline.target}")
         return timeline
+
+    def _check_keeps_loads(self, table: TableName, applied: int, target: int, metadata: TableMetadata | None) -> None:
+        newest = metadata.applied if metadata else None
+        if newest is not None and has_newest_commit(self.record, table, newest):
+            return
+        try:
+            self.chain.check_keeps_loads(table, applied, target, self.warehouse.catalog.place)
+        except GapError:
+            now = self.warehouse.metadata(table)
+            if (now.applied if now else None) == newest:
+                raise
+            raise RetryableError(
+                "the table was loaded while its merge was planned", hint="run again", table=table
+            ) from None
 
     def find_copy_source(self, event: RenamedFrom) -> CopySource | Literal["fresh", "gone"]:
         """Return the rows of the renamed table right before the statement.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from loader import pipeline
-from loader.errors import DataError
+from loader.errors import DataError, RetryableError
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.merge_planner import MergePlanner
+from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
+from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.table_progress import has_position
 from tests.integration.materialise.live_source import LiveSource, live
 
@@ -53,6 +56,20 @@ def test_a_table_that_was_dropped_in_the_warehouse_while_it_was_behind(live: Liv
     live.run("DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (5)")
     assert outcome(live) == ("applied", "")  # no row of the load is left
     assert live.differences() == []
+
+
+def test_a_load_that_is_committed_while_a_merge_is_planned(live: LiveSource) -> None:
+    live.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    live.load()
+    warehouse, name = Warehouse(live.spark, live.settings.catalog), TableName(live.database, "t")
+    earlier = warehouse.metadata(name)
+    load_unlogged_row(live)
+    plans = chain_of(live.settings)
+    chain = Chain(plans.store, plans.source, plans.require_generation().name)
+    record = chain.newest_published()
+    assert record is not None
+    with pytest.raises(RetryableError, match="the table was loaded while its merge was planned"):
+        MergePlanner(warehouse, chain, record).plan(name, earlier, record.stop_seqno)
 
 
 def load_unlogged_row(live: LiveSource) -> str:
