@@ -57,7 +57,7 @@ def estimate_bounds(index: KeyIndex, size: TableSize, rows: int) -> Iterator[Bou
 
 
 def _joined(parts: Iterator[_Part], rows: int) -> Iterator[Bound]:
-    """Yield the ends of all chunks but the last: consecutive parts with about `rows` rows, at most half as many more."""
+    """Yield the ends of all chunks but the last: consecutive parts with about `rows` rows, at most half more."""
     end: Bound | None = None
     held = 0
     for part in parts:
@@ -114,7 +114,7 @@ def _largest(parts: list[_Part]) -> int:
 def _cut(
     index: KeyIndex, estimate: _Estimate, whole: _Part, first: Bound, places: list[tuple[int, str]]
 ) -> Iterator[_Part]:
-    """Cut a range after the last key up to each value of a column. Values in another order than the server's cut less."""
+    """Cut a range after the last key up to each value of a column. Values in another order than the keys cut less."""
     low, start = whole.low, first
     for place in places:
         key = index.last_key(start, whole.high, place)

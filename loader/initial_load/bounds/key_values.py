@@ -1,9 +1,9 @@
-"""Values between two values of a key column. They divide a range of keys, and need not be in the order of the server."""
+"""Values between two values of a key column, to divide a range of keys. They need not be in the order of the server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from os.path import commonprefix
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from string import digits, punctuation
 
 from loader.model.table import Column
@@ -51,14 +51,18 @@ def _between(first: int, last: int, parts: int, value: Callable[[int], str]) -> 
     return list(dict.fromkeys(map(value, numbers)))
 
 
+def _common_size(first: Sequence[object], last: Sequence[object]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+
+
 def _bytes_between(first: bytes, last: bytes, parts: int) -> list[str]:
-    start = first[: len(commonprefix([first.decode("latin-1"), last.decode("latin-1")]))]
+    start = first[: _common_size(first, last)]
     one, other = (int.from_bytes(value[len(start) :][:_BYTES].ljust(_BYTES, b"\0")) for value in (first, last))
     return _between(one, other, parts, lambda number: (start + number.to_bytes(_BYTES)).hex())
 
 
 def _texts_between(first: str, last: str, parts: int, alphabet: str) -> list[str]:
-    start = commonprefix([first, last])
+    start = first[: _common_size(first, last)]
 
     def number(text: str) -> int:
         found = 0
