@@ -62,7 +62,7 @@ def record(lake: Lake, result: MaterialiseResult) -> Published:
 
 
 def settings(lake: Lake):
-    return settings_of(lake.folder, lake.staging.store.root)
+    return settings_of(lake.folder, lake.staging.store.root).model_copy(update={"catalog": lake.catalog})
 
 
 def without_its_file(lake: Lake) -> tuple[Path, Path]:

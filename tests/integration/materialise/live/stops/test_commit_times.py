@@ -50,7 +50,7 @@ def has_goal(source: LiveSource, goal: str) -> bool:
 
 
 def moment_after_now() -> str:
-    """Wait for the next but one full second, and return it."""
+    """Return the next but one full second, and wait until it is over: the log has commit times in seconds."""
     seconds = int(time.time()) + 2
-    time.sleep(max(0.0, seconds + 0.1 - time.time()))
+    time.sleep(max(0.0, seconds + 1.1 - time.time()))
     return datetime.fromtimestamp(seconds, UTC).isoformat()
