@@ -6,7 +6,7 @@ from loader.binlog.events.statement import Query
 from loader.binlog.values.codepages import UNICODE, is_encodable
 from loader.schema.lexer import mark_strings
 
-_OTHER_ASCII, _NO_ASCII = "swe7", set("@[]^`{|}~")
+_OTHER_ASCII, _NO_ASCII = "swe7", set("@[\\]^`{|}~")
 """A character set whose bytes for these ASCII characters are other characters. A backslash still escapes."""
 
 

@@ -14,6 +14,7 @@ ANSI_QUOTES = 1 << 2
 NO_BACKSLASH_ESCAPES = 1 << 20
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
+_CHARACTER, _UNIT = re.compile(".", re.DOTALL), re.compile(r"\\.|.", re.DOTALL)
 _ESCAPED = {quote: re.compile(rf"{quote}{quote}|\\(.)", re.DOTALL) for quote in "'\""}
 _FORM = r"""
     (?P<space> [ \t\n\v\f\r]+ | \#[^\n]* | --(?=[\s\x00-\x1f]|\Z)[^\n]* )
@@ -83,20 +84,29 @@ def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
 def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, bool], bool]) -> str:
     """Return the statement with UNKNOWN for each character of its strings that does not fit.
 
-    `fits` also gets whether the string has an introducer, such as `_latin1'a'` or `N'a'`.
+    `fits` also gets whether the string has an introducer, such as `_latin1'a'` or `N'a'`. Of an escape, it gets the
+    characters that the escape stands for.
     """
     pattern, found, at, before = _pattern(sql_mode, mariadb), list[str](), 0, ""
+    units = _CHARACTER if sql_mode & NO_BACKSLASH_ESCAPES else _UNIT
     while match := pattern.match(text, at):
         raw, kind = match[0], match.lastgroup
         if kind == "string":
             national = raw[0] in "nN"
             introduced, start = national or before.startswith("_"), 1 + national
-            marked = (c if fits(c, introduced) else UNKNOWN for c in raw[start:-1])
+            marked = (_marked(one, introduced, fits) for one in units.findall(raw[start:-1]))
             raw = raw[:start] + "".join(marked) + raw[-1]
         found.append(raw)
         before = raw if kind not in {"space", "comment"} else before
         at = match.end()
     return "".join(found) + text[at:]
+
+
+def _marked(unit: str, introduced: bool, fits: Callable[[str, bool], bool]) -> str:
+    """Return a character or an escape of a string, with UNKNOWN in place of what does not fit."""
+    escape, character = unit[:-1], unit[-1]
+    stands_for = _ESCAPES.get(character, character) if escape else character
+    return unit if all(fits(one, introduced) for one in stands_for) else escape + UNKNOWN
 
 
 def _pattern(sql_mode: int, mariadb: bool) -> re.Pattern[str]:

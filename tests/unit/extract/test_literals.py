@@ -21,6 +21,8 @@ ANSI_QUOTES, NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
         ("latin1", "ADD x INT DEFAULT _utf8mb4'ż' /*! COMMENT 'ż'*/", 0,
          "ADD x INT DEFAULT _utf8mb4'\ufffd' /*! COMMENT '\ufffd'*/"),
         ("swe7", "ADD `a[` INT DEFAULT 'a[b~'", 0, "ADD `a[` INT DEFAULT 'a\ufffdb\ufffd'"),
+        ("swe7", r"ADD a INT DEFAULT 'a\\b\n\'c\%'", 0, "ADD a INT DEFAULT 'a\\\ufffdb\\n\\'c\\\ufffd'"),
+        ("swe7", r"ADD a INT DEFAULT 'a\b'", NO_BACKSLASH_ESCAPES, "ADD a INT DEFAULT 'a\ufffdb'"),
         ("ucs2", "ADD `a` INT DEFAULT 'ab'", 0, "ADD `a` INT DEFAULT '\ufffd\ufffd'"),
         ("ascii", "ADD ż INT DEFAULT N'aż'", 0, "ADD ż INT DEFAULT N'a\ufffd'"),
         ("utf8mb4", "DEFAULT 'ż😀'", 0, "DEFAULT 'ż😀'"), ("utf8mb3", "DEFAULT 'ż😀'", 0, "DEFAULT 'ż\ufffd'"),

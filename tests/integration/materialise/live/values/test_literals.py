@@ -39,6 +39,10 @@ CASES: dict[str, tuple[tuple[str, ...], str, str, list[str]]] = {
     "client_cp1257": (BOTH, ID, "(1)", ["SET character_set_client=cp1257", f"ALTER TABLE t ADD c {U8} 'á'"]),
     # ASCII bytes are other characters in swe7; a binary column gets the bytes of the connection's character set.
     "client_swe7": (BOTH, ID, "(1)", ["SET NAMES swe7", f"ALTER TABLE t ADD c {U8} 'a[b'"]),
+    "client_swe7_backslash": (BOTH, ID, "(1)", ["SET NAMES swe7", f"ALTER TABLE t ADD c {U8} 'a\\\\b'"]),
+    "client_swe7_pattern": (BOTH, ID, "(1)", ["SET NAMES swe7", f"ALTER TABLE t ADD c {U8} 'a\\%b'"]),
+    "client_swe7_plain": (BOTH, ID, "(1)", ["SET NAMES swe7, sql_mode='NO_BACKSLASH_ESCAPES'", f"ALTER TABLE t ADD c {U8} 'a\\b'"]),
+    "connection_swe7_backslash": (BOTH, ID, "(1)", ["SET character_set_connection=swe7", f"ALTER TABLE t ADD c {U8} 'a\\\\b'"]),
     "connection_swe7": (BOTH, ID, "(1)", ["SET character_set_connection=swe7", f"ALTER TABLE t ADD c {U8} 'a[b'"]),
     "connection_ucs2": (BOTH, ID, "(1)", ["SET character_set_connection=ucs2", "ALTER TABLE t ADD c VARBINARY(20) NOT NULL DEFAULT 'ab'"]),
     # A removed label that the server reads as a number becomes the label with that number.
