@@ -6,7 +6,7 @@ from loader.binlog.events.statement import Query
 from loader.binlog.values.codepages import UNICODE, is_encodable
 from loader.schema.lexer import mark_strings
 
-_OTHER_ASCII, _NO_ASCII = "swe7", set("@[\\]^`{|}~")
+_OTHER_ASCII, _NO_ASCII = "swe7", "@[\\]^`{|}~"
 """A character set whose bytes for these ASCII characters are other characters. A backslash still escapes."""
 
 
@@ -28,4 +28,6 @@ def converted_text(query: Query, *, mariadb: bool) -> str:
             return False
         return is_encodable(query.literals or "utf8mb4", one) and (query.is_utf8 or not introduced or one.isascii())
 
-    return mark_strings(query.text, query.sql_mode, mariadb, fits)
+    # In names they are letters of the client's character set, although a backtick still quotes.
+    unknown = _NO_ASCII.replace("`", "") if query.literals == _OTHER_ASCII else ""
+    return mark_strings(query.text, query.sql_mode, mariadb, fits, unknown)

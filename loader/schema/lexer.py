@@ -81,11 +81,11 @@ def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
     return found
 
 
-def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, bool], bool]) -> str:
+def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, bool], bool], unknown: str = "") -> str:
     """Return the statement with UNKNOWN for each character of its strings that does not fit.
 
     `fits` also gets whether the string has an introducer, such as `_latin1'a'` or `N'a'`. Of an escape, it gets the
-    characters that the escape stands for.
+    characters that the escape stands for. Characters of `unknown` are replaced outside strings and comments.
     """
     pattern, found, at, before = _pattern(sql_mode, mariadb), list[str](), 0, ""
     units = _CHARACTER if sql_mode & NO_BACKSLASH_ESCAPES else _UNIT
@@ -96,6 +96,8 @@ def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, b
             introduced, start = national or before.startswith("_"), 1 + national
             marked = (_marked(one, introduced, fits) for one in units.findall(raw[start:-1]))
             raw = raw[:start] + "".join(marked) + raw[-1]
+        elif unknown and kind in {"name", "word", "symbol"}:
+            raw = raw.translate(dict.fromkeys(map(ord, unknown), UNKNOWN))
         found.append(raw)
         before = raw if kind not in {"space", "comment"} else before
         at = match.end()
