@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
@@ -38,16 +38,23 @@ class LoadManifests:
 
     def newest(self, generation: str, table: TableName) -> Manifest | None:
         """Return the manifest of the newest initial load of a table, or None."""
-        folder = load_folder(self._source, generation, table)
-        keys = (f"{folder}/{name}/manifest.json" for name in reversed(self._store.folders(folder + "/")))
+        return self._newest_in(f"{load_folder(self._source, generation, table)}/")
+
+    def _newest_in(self, folder: str) -> Manifest | None:
+        """Return the manifest of the newest initial load in a table's folder. A running load has none yet."""
+        keys = (f"{folder}{start}/manifest.json" for start in reversed(self._store.folders(folder)))
         return next((found for key in keys if (found := Manifest.find(self._store, key))), None)
 
-    def has_applied(self, generation: str, table: TableName, low: int, below: int, warehouse: str = "") -> bool:
-        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in a warehouse, or in this one.
+    def tables_with_load(self, generation: str, known: Collection[TableName]) -> Iterator[TableName]:
+        """Yield the names of the tables with a staged initial load, without those that the known tables have."""
+        folders = {f"{load_folder(self._source, generation, table)}/" for table in known}
+        for folder in self._folders(generation):
+            if folder not in folders and (manifest := self._newest_in(folder)):
+                yield from (manifest.schema_of(schema_id).name for schema_id in manifest.schemas)
 
-        `warehouse`: see Loaded; empty for any.
-        """
-        return any(True for _ in self._keys_in_warehouse(generation, table, low, below, warehouse))
+    def has_applied(self, generations: Iterable[str], table: TableName, low: int, below: int, warehouse: str) -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in a warehouse; see Loaded."""
+        return any(True for one in generations for _ in self._keys_in_warehouse(one, table, low, below, warehouse))
 
     def newest_applied(self, generation: str, table: TableName, below: int) -> Manifest | None:
         """Return the manifest of the newest initial load of a table with seqno < `below` that is in the warehouse."""
@@ -76,8 +83,12 @@ class LoadManifests:
 
     def _keys(self, generation: str) -> Iterator[tuple[int, str]]:
         """Yield the start seqno of each initial load, and the key of its manifest, which may not exist yet."""
+        for folder in self._folders(generation):
+            for start in self._store.folders(folder):
+                yield int(start), f"{folder}{start}/manifest.json"
+
+    def _folders(self, generation: str) -> Iterator[str]:
+        """Yield the folder of each table with an initial load, staged or begun."""
         root = f"{chain_folder(self._source, generation)}/load/"
         for schema in self._store.folders(root):
-            for table in self._store.folders(f"{root}{schema}/"):
-                for start in self._store.folders(f"{root}{schema}/{table}/"):
-                    yield int(start), f"{root}{schema}/{table}/{start}/manifest.json"
+            yield from (f"{root}{schema}/{table}/" for table in self._store.folders(f"{root}{schema}/"))

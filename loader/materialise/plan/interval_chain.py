@@ -32,7 +32,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
-from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.layout import interval_folder, published_key
 from loader.staging.notes.skips import Skips
 from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
@@ -351,32 +351,12 @@ class Chain:
         # The skips of a table that was behind may have been used since, in intervals before the record.
         since = self.intervals_between(min([reached, *caught_up]), target)
         skips = Skips(self.store, self.source)
-        is_loaded = partial(self._is_loaded, warehouse)
+        is_loaded = partial(self.has_load, warehouse)
         return follow_names(record.skipped_names if record else {}, reached, since, cache(skips.get), is_loaded)
 
-    def _is_loaded(self, warehouse: str, table: TableName, after: int, before: int) -> bool:
-        """Return whether an initial load of a table read it after a transaction and before another one."""
-        loads = self._plans.loads
-        return any(loads.has_applied(generation, table, after, before, warehouse) for generation in self.generations)
-
-    def check_keeps_loads(self, table: TableName, applied: int, target: int, warehouse: str) -> None:
-        """Verify that no initial load of a table, with `applied` < seqno <= `target`, is in a warehouse.
-
-        The rows of the load are gone if the table was rolled back, or dropped in the warehouse. The log before the load
-        may lack changes of the table, such as skipped transactions. So it does not lead to these rows.
-
-        Raises:
-            GapError: there is one.
-        """
-        loads = self._plans.loads
-        if any(loads.has_applied(name, table, applied + 1, target + 1, warehouse) for name in self.generations):
-            raise GapError(
-                "the table is at a position before its newest initial load",
-                why="it was rolled back or dropped in the warehouse, and the log before the load may lack changes that"
-                " the load had",
-                hint=table.load_again,
-                table=table,
-            )
+    def has_load(self, warehouse: str, table: TableName, low: int, below: int) -> bool:
+        """Return whether an initial load of a table, with `low` <= seqno < `below`, is in a warehouse."""
+        return self._plans.loads.has_applied(self.generations, table, low, below, warehouse)
 
     def newest_applied_load(self, table: TableName, target: int) -> Manifest | None:
         """Return the manifest of a table's newest initial load up to `target` that is in the warehouse, or None."""
@@ -442,7 +422,7 @@ class Chain:
     def tables_with_load(self, known: set[TableName]) -> Iterator[TableName]:
         """Yield the tables with a staged initial load, without the known tables."""
         for generation in reversed(self.generations):
-            yield from self._tables_with_load(generation, known)
+            yield from self._plans.loads.tables_with_load(generation, known)
 
     def publish(self, last: Manifest, record: Published) -> str:
         """Write the published record of an interval, or complete the existing record. Return its key.
@@ -463,25 +443,6 @@ class Chain:
         if created:
             self._plans.note_published(last.generation, last.start_seqno)
         return key
-
-    def _tables_with_load(self, generation: str, known: set[TableName]) -> Iterator[TableName]:
-        folders = {f"{load_folder(self.source, generation, table)}/" for table in known}
-        root = f"{chain_folder(self.source, generation)}/load/"
-        for schema in self.store.folders(root):
-            for table in self.store.folders(f"{root}{schema}/"):
-                folder = f"{root}{schema}/{table}/"
-                if folder not in folders:
-                    yield from self._tables_of_loads(folder)
-
-    def _tables_of_loads(self, folder: str) -> Iterator[TableName]:
-        for start in reversed(self.store.folders(folder)):
-            try:
-                data = self.store.get(f"{folder}{start}/manifest.json")
-            except ObjectNotFound:
-                continue  # the load is running, or was given up
-            manifest = Manifest.read(data, f"{folder}{start}/manifest.json")
-            yield from (manifest.schema_of(schema_id).name for schema_id in manifest.schemas)
-            return
 
 
 def read_load_manifest(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:

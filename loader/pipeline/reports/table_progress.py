@@ -39,8 +39,8 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
     applied = record.stop_seqno if record and str(table) in record.tables else 0
     if record and record.behind.get(str(table), applied) >= goal and not _is_outdated(settings, record, table, goal):
         return True
-    place, names = settings.catalog.place, [generation.name for generation in chain.generations()]
-    loaded = any(chain.loads.has_applied(name, table, goal, sys.maxsize, place) for name in names)
+    generations = [generation.name for generation in chain.generations()]
+    loaded = chain.loads.has_applied(generations, table, goal, sys.maxsize, settings.catalog.place)
     if loaded and not _is_stopped_before(settings, table, goal):
         return True
     _check_continues(settings, table)

@@ -200,7 +200,7 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState], warehou
     generations = [generation.name for generation in chain.generations()]
 
     def is_loaded(since: int) -> bool:
-        return any(chain.loads.has_applied(one, name, since, sys.maxsize, warehouse) for one in generations)
+        return chain.loads.has_applied(generations, name, since, sys.maxsize, warehouse)
 
     # A load before the rename that gave the table its name was of another table.
     since = ((one, max(one.applies_from, dict(one.named_at).get(table, 0))) for one in mine)
