@@ -10,9 +10,9 @@ from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
 from loader.errors import GapError, RetryableError, UsageError
-from loader.initial_load.bounds.estimated import estimate_bounds, has_estimates
+from loader.initial_load.bounds.index_walk import walk_bounds
 from loader.initial_load.bounds.key_index import KeyIndex
-from loader.initial_load.bounds.walked import walk_bounds
+from loader.initial_load.bounds.range_division import estimate_bounds, has_estimates
 from loader.initial_load.chunks import select_expression, suggest_rows
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan

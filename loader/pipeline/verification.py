@@ -242,7 +242,7 @@ def verification(
 
 
 def _captured(settings: SourceSettings) -> Sequence[TableName]:
-    """Return the captured tables of the server now, with those that were created before the snapshot was opened."""
+    """List the captured tables again. A table may have been created since the first list, before the snapshot."""
     with connected(settings.server) as connection:
         return captured_tables(connection, settings.tables, ())
 

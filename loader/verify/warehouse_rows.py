@@ -26,7 +26,7 @@ def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int) -> D
 
 
 def source_rows(warehouse: Warehouse, table: TableName, snapshot: int) -> DataFrame:
-    """Return the rows of a snapshot without those that are marked as deleted."""
+    """Return the rows of a snapshot. With the mode `soft_delete`, rows that are marked as deleted are left out."""
     rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(table)} VERSION AS OF {snapshot}")
     rule = warehouse.rule(table)
     return rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows

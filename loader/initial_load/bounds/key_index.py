@@ -1,4 +1,4 @@
-"""The index of a table's key on the server: keys at places of ranges, and how many rows ranges have."""
+"""Queries on the index of a table's key: single keys of a range, and the estimated rows of a range."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ class KeyIndex:
         return sum(int(row["rows"] or 0) for row in found)
 
     def key_at(self, low: Bound | None, high: Bound | None, offset: int) -> Bound | None:
-        """Return the key so many rows after the first of a range, or None if the range ends before it."""
+        """Return the key that is `offset` rows after the first key of a range, or None if the range is shorter."""
         return self._key(range_condition(self.plan, low, high), offset)
 
     def last_key(
         self, low: Bound | None = None, high: Bound | None = None, up_to: tuple[int, str] | None = None
     ) -> Bound | None:
-        """Return the last key of a range; with `up_to`, of its keys whose column at a place is not after a value."""
+        """Return the last key of a range, or None if it has no key.
+
+        `up_to`: the place of a key column, and a value. Keys whose column is after the value do not count.
+        """
         condition = range_condition(self.plan, low, high)
         if up_to:
             condition += f" AND {up_to_condition(self.plan, *up_to)}"

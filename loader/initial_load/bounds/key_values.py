@@ -1,4 +1,7 @@
-"""Values between two values of a key column, to divide a range of keys. They need not be in the order of the server."""
+"""Values between two values of a key column, to divide a range of keys.
+
+The order of texts depends on the collation, which is unknown here. So a value can be outside the range on the server.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,16 @@ def is_divisible(column: Column) -> bool:
 
 
 def values_between(column: Column, first: str, last: str, parts: int) -> Iterator[list[str]]:
-    """Yield lists of at most `parts - 1` values at equal distances between two values, as parts of bounds.
+    """Yield lists of at most `parts - 1` values at equal distances between two values.
 
-    There is more than one list for texts, because the order of their letters is unknown; there is none for columns that
-    are not divisible.
+    A text column has two lists: one in the order of character codes, and one that ignores case. A column that is not
+    divisible has no list.
+
+    Args:
+        column: of the key.
+        first: the first value, as in a bound; see initial_load.keys.
+        last: the last value. It is the smaller one if the index is descending.
+        parts: the number of ranges to divide into.
     """
     if not is_divisible(column):
         return

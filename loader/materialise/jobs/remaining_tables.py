@@ -17,8 +17,8 @@ _LOG = logging.getLogger(__name__)
 def remaining_tables(chain: Chain, record: Published | None, warehouse: Warehouse, retries: Retries) -> set[TableName]:
     """Return the known tables that are still in the warehouse: a person may have removed some.
 
-    The newest record does not name a table that the source dropped or the configuration excludes. Of such a table, only
-    the initial load is still staged.
+    The newest record does not name tables that the source dropped or that the configuration excludes. Their staged
+    initial loads name them.
 
     Args:
         chain: the intervals of the source.

@@ -120,6 +120,17 @@ def test_names_without_quotes_that_end_with_a_space_of_unicode(live: LiveSource)
     assert (live.server_rows("t"), live.warehouse_rows("t")) == (Counter([(1,)]), Counter([(1,)]))
 
 
+def test_names_in_sessions_whose_ascii_bytes_are_letters(live: LiveSource) -> None:
+    """In swe7, the bytes of `t[` are the name `tÄ`."""
+    names = ("t", "t[", "tÄ")
+    live.run(*(f"CREATE TABLE `{name}` (id INT PRIMARY KEY)" for name in names))
+    live.run(*(f"INSERT INTO `{name}` VALUES (1)" for name in names))
+    live.load()
+    live.run("SET NAMES swe7", "TRUNCATE TABLE `t[`", "SET NAMES utf8mb4", "INSERT INTO t VALUES (2)")
+    assert live.run("SELECT COUNT(*) FROM `tÄ`") == [(0,)]
+    assert live.statuses(live.delta()) == dict.fromkeys(names, "quarantined")
+
+
 def test_labels_of_logs_without_names(live: LiveSource) -> None:
     """Labels come from the statement if the log has none. So every row has the wrong label, not only existing ones."""
     kind = "mariadb" if "MariaDB" in live.run("SELECT VERSION()")[0][0] else "mysql"

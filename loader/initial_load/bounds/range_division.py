@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from loader.initial_load.bounds.index_walk import walk_bounds
 from loader.initial_load.bounds.key_index import KeyIndex
 from loader.initial_load.bounds.key_values import is_divisible, values_between
-from loader.initial_load.bounds.walked import walk_bounds
 from loader.initial_load.documents import Bound, LoadPlan
 from loader.initial_load.keys import shared_columns
 from loader.source.table_sizes import TableSize

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from loader.initial_load.bounds.estimated import estimate_bounds
 from loader.initial_load.bounds.key_index import KeyIndex
+from loader.initial_load.bounds.range_division import estimate_bounds
 from loader.initial_load.documents import Bound, KeyColumn
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.table_sizes import TableSize

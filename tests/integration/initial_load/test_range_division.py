@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loader.initial_load.bounds.estimated import estimate_bounds, has_estimates
 from loader.initial_load.bounds.key_index import KeyIndex
+from loader.initial_load.bounds.range_division import estimate_bounds, has_estimates
 from loader.initial_load.chunks import suggest_rows
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keys import range_condition
