@@ -89,6 +89,7 @@ def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, b
     """
     pattern, found, at, before = _pattern(sql_mode, mariadb), list[str](), 0, ""
     units = _CHARACTER if sql_mode & NO_BACKSLASH_ESCAPES else _UNIT
+    others = dict.fromkeys(map(ord, unknown), UNKNOWN)
     while match := pattern.match(text, at):
         raw, kind = match[0], match.lastgroup
         if kind == "string":
@@ -96,8 +97,8 @@ def mark_strings(text: str, sql_mode: int, mariadb: bool, fits: Callable[[str, b
             introduced, start = national or before.startswith("_"), 1 + national
             marked = (_marked(one, introduced, fits) for one in units.findall(raw[start:-1]))
             raw = raw[:start] + "".join(marked) + raw[-1]
-        elif unknown and kind in {"name", "word", "symbol"}:
-            raw = raw.translate(dict.fromkeys(map(ord, unknown), UNKNOWN))
+        elif others and kind in {"name", "word", "symbol"}:
+            raw = raw.translate(others)
         found.append(raw)
         before = raw if kind not in {"space", "comment"} else before
         at = match.end()
