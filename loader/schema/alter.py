@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from loader.model.engines import FOREIGN_ENGINES, NO_ROWS
 from loader.model.table import TableName
@@ -42,7 +43,7 @@ _WITHOUT_EFFECT = {
     "SECONDARY_UNLOAD",
 }  # fmt: skip
 _PARTITIONS_KEPT = {("PARTITION", "BY"), ("REMOVE", "PARTITIONING")} | {
-    (word, "PARTITION") for word in ("REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR")
+    (word, "PARTITION") for word in ("COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR")
 }
 _OPTIONS = {
     "ENGINE", "TYPE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT",
@@ -114,6 +115,10 @@ class AlterReader:
             self._rest()
         elif word in {"TRUNCATE", "EXCHANGE"}:
             yield from self._partition_moved(word)
+        elif cursor.sees("REORGANIZE", "PARTITION"):
+            # Both servers delete rows that are in no new list, without an error. New ranges must keep the old range.
+            if ("VALUES", "IN") in pairwise(token.word for token in self._rest()):
+                yield Reload("REORGANIZE PARTITION deletes rows whose values are in no new list")
         elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
         elif word == "ALTER" or word in _WITHOUT_EFFECT:

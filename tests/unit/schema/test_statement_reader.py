@@ -146,6 +146,9 @@ ACTIONS = {
         ConvertCharset("utf8mb3"), ConvertCharset(""),
     ],
     "ENGINE=InnoDB COMMENT='x' AUTO_INCREMENT 5, ENGINE = EXAMPLE": [Reload("ENGINE = EXAMPLE")],
+    "REORGANIZE PARTITION p, q INTO (PARTITION r VALUES IN (1, 2), PARTITION s DEFAULT)": [
+        Reload("REORGANIZE PARTITION deletes rows whose values are in no new list")
+    ],
     "DROP PARTITION p, q": [Reload("DROP PARTITION")], "TRUNCATE PARTITION ALL": [Reload("TRUNCATE PARTITION")],
     "DISCARD TABLESPACE": [Reload("DISCARD TABLESPACE")],
     "IMPORT PARTITION p TABLESPACE": [Reload("IMPORT TABLESPACE", adds_rows=True)],
