@@ -13,6 +13,7 @@ from loader.model.engines import FOREIGN_ENGINES, NO_ROWS
 from loader.model.table import TableName
 from loader.schema.changes import (
     FIRST,
+    REPAIRED,
     VERSIONED,
     Action,
     AddColumn,
@@ -43,7 +44,7 @@ _WITHOUT_EFFECT = {
     "SECONDARY_UNLOAD",
 }  # fmt: skip
 _PARTITIONS_KEPT = {("PARTITION", "BY"), ("REMOVE", "PARTITIONING")} | {
-    (word, "PARTITION") for word in ("COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR")
+    (word, "PARTITION") for word in ("COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK")
 }
 _OPTIONS = {
     "ENGINE", "TYPE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT",
@@ -119,6 +120,9 @@ class AlterReader:
             # Both servers delete rows that are in no new list, without an error. New ranges must keep the old range.
             if ("VALUES", "IN") in pairwise(token.word for token in self._rest()):
                 yield Reload("REORGANIZE PARTITION deletes rows whose values are in no new list")
+        elif cursor.sees("REPAIR", "PARTITION"):
+            self._rest()
+            yield REPAIRED
         elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
         elif word == "ALTER" or word in _WITHOUT_EFFECT:

@@ -144,6 +144,9 @@ class Reload:
     adds_rows: bool = False
 
 
+REPAIRED = Reload("REPAIR deletes damaged rows of MyISAM and Aria tables")
+"""REPAIR TABLE and REPAIR PARTITION. The log does not tell whether rows were damaged, nor the engine of the table."""
+
 Action = (
     AddColumn | DropColumn | RenameColumn | ModifyColumn | SetKey | DropKey | ChangeIndexes | ConvertCharset | Reload
 )

@@ -13,6 +13,7 @@ from loader.model.table import TableName
 from loader.schema.alter import AlterReader
 from loader.schema.changes import (
     CASCADES,
+    REPAIRED,
     UNSUPPORTED,
     VERSIONED,
     Action,
@@ -100,14 +101,16 @@ class _Reader:
 
     def read(self) -> tuple[TableChange, ...]:
         cursor = self.cursor
-        verb = cursor.take_any("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME")
+        verb = cursor.take_any("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "REPAIR")
         if verb == "TRUNCATE":
             cursor.take("TABLE")
             return (Truncated(cursor.table(self.database)),)
         if verb == "RENAME":
             return () if cursor.sees("USER") else self._read_rename()
+        if verb == "REPAIR":
+            return self._read_repair()
         if not verb:
-            raise cursor.unexpected("CREATE, ALTER, DROP, TRUNCATE or RENAME")
+            raise cursor.unexpected("CREATE, ALTER, DROP, TRUNCATE, RENAME or REPAIR")
         before = self._skip_to_object()
         if cursor.take_any("DATABASE", "SCHEMA"):
             return self._read_drop_schema() if verb == "DROP" else self._read_schema(verb, before)
@@ -206,12 +209,21 @@ class _Reader:
         return (Altered(table, actions, reader.charset), *reader.others)
 
     def _read_drop(self, before: set[str]) -> tuple[TableChange, ...]:
-        cursor = self.cursor
-        cursor.take("IF", "EXISTS")
-        found = [cursor.table(self.database)]
-        while cursor.take(","):
-            found.append(cursor.table(self.database))
-        return tuple(map(Dropped, found))
+        self.cursor.take("IF", "EXISTS")
+        return tuple(map(Dropped, self._read_tables()))
+
+    def _read_repair(self) -> tuple[TableChange, ...]:
+        """Parse REPAIR TABLE. REPAIR VIEW of MariaDB changes no rows."""
+        if not self.cursor.take_any("TABLE", "TABLES"):
+            self.cursor.need("VIEW")
+            return ()
+        return tuple(Altered(table, (REPAIRED,)) for table in self._read_tables())
+
+    def _read_tables(self) -> list[TableName]:
+        found = [self.cursor.table(self.database)]
+        while self.cursor.take(","):
+            found.append(self.cursor.table(self.database))
+        return found
 
     def _read_rename(self) -> tuple[TableChange, ...]:
         cursor = self.cursor

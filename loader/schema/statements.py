@@ -39,8 +39,8 @@ class Effect:
 
 _NOTHING = Effect(Kind.NONE)
 _HARMLESS = {
-    "SAVEPOINT", "RELEASE", "FLUSH", "ANALYZE", "OPTIMIZE", "CHECK", "REPAIR", "GRANT", "REVOKE", "SET", "RESET",
-    "KILL", "CACHE", "INSTALL", "UNINSTALL",
+    "SAVEPOINT", "RELEASE", "FLUSH", "ANALYZE", "OPTIMIZE", "CHECK", "GRANT", "REVOKE", "SET", "RESET", "KILL",
+    "CACHE", "INSTALL", "UNINSTALL",
 }  # fmt: skip
 _CHANGES_ROWS = {"INSERT", "REPLACE", "UPDATE", "DELETE", "CALL", "DO", "WITH", "SELECT"}
 """SELECT and DO are logged for the functions that they call."""

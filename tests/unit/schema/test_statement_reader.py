@@ -11,6 +11,7 @@ from loader.model.table import TableName
 from loader.schema.changes import (
     CASCADES,
     FIRST,
+    REPAIRED,
     VERSIONED,
     AddColumn,
     Altered,
@@ -86,7 +87,8 @@ WHOLE = {
     "CREATE INDEX i ON t (x)": [], "CREATE FULLTEXT INDEX i ON t (x)": [],
     "DROP INDEX i ON t": [Altered(T, (ChangeIndexes(),))],
     "DROP INDEX `PRIMARY` ON t": [Altered(T, (DropKey(),))],
-    "CREATE VIEW v AS SELECT 1": [], "RENAME USER a TO b": [],
+    "REPAIR TABLE t, o.p QUICK USE_FRM": [Altered(T, (REPAIRED,)), Altered(P, (REPAIRED,))],
+    "CREATE VIEW v AS SELECT 1": [], "RENAME USER a TO b": [], "REPAIR VIEW v": [],
     "ALTER DATABASE o CHARACTER SET utf8": [SchemaDefined("o", "utf8mb3")],
     "ALTER SCHEMA DEFAULT COLLATE = utf8mb4_bin": [SchemaDefined("db", "utf8mb4")],
     "CREATE OR REPLACE DATABASE o COMMENT 'CHARSET x'": [SchemaDropped("o"), SchemaDefined("o", "", made=True)],
@@ -146,6 +148,7 @@ ACTIONS = {
         ConvertCharset("utf8mb3"), ConvertCharset(""),
     ],
     "ENGINE=InnoDB COMMENT='x' AUTO_INCREMENT 5, ENGINE = EXAMPLE": [Reload("ENGINE = EXAMPLE")],
+    "REPAIR PARTITION ALL": [REPAIRED],
     "REORGANIZE PARTITION p, q INTO (PARTITION r VALUES IN (1, 2), PARTITION s DEFAULT)": [
         Reload("REORGANIZE PARTITION deletes rows whose values are in no new list")
     ],

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
-from tests.integration.materialise.live_source import LiveSource
+from pyspark.sql import SparkSession
+
+from infra.servers import Server
+from tests.integration.materialise.live_source import LiveSource, live_source
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,3 +39,28 @@ def test_partitions_that_are_reorganized(live: LiveSource) -> None:
     live.run("DELETE FROM lists WHERE id = 3")
     assert live.statuses(live.delta())["lists"] == "applied"
     assert live.differences() == []
+
+
+@pytest.mark.parametrize("statement", ["REPAIR TABLE intact, t", "ALTER TABLE t REPAIR PARTITION ALL"])
+def test_tables_that_are_repaired(statement: str, spark: SparkSession, mariadb_server: Server, tmp_path: Path) -> None:
+    partitions = "PARTITION BY KEY () PARTITIONS 1" if "PARTITION" in statement else ""
+    with live_source(spark, mariadb_server, tmp_path) as live:
+        live.run(
+            "CREATE TABLE intact (id INT PRIMARY KEY)",
+            f"CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(99)) ENGINE = MyISAM ROW_FORMAT = DYNAMIC {partitions}",
+            "INSERT INTO t VALUES (1, REPEAT('a', 50)), (2, REPEAT('b', 50)), (3, REPEAT('c', 50))",
+            "FLUSH TABLES t",
+        )
+        live.load()
+        live.run("FLUSH TABLES t")
+        (file,) = (mariadb_server.data_dir / "data" / live.database).glob("t*.MYD")
+        data = file.read_bytes()
+        header = data.index(b"b" * 50) - 8
+        file.write_bytes(data[:header] + b"\xff" * 16 + data[header + 16 :])
+        live.run(statement)
+        assert live.run("SELECT id FROM t") == [(1,), (3,)]
+        assert live.statuses(live.delta())["t"] == "quarantined"
+        live.load_again()
+        live.run("DELETE FROM t WHERE id = 1")
+        assert live.statuses(live.delta())["t"] == "applied"
+        assert live.differences() == []
