@@ -19,7 +19,7 @@ from loader.extract.log_ranges import LogRange
 from loader.extract.windows import Window, tables_in_transaction
 from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.reader.files.log_walk import LogBytes
-from loader.schema.statements import Kind, effect
+from loader.schema.statements import Kind, effect, effective_text
 
 ROLLED_BACK = "ROLLBACK"
 """The statement noted for a transaction that is in the log although it was rolled back."""
@@ -100,14 +100,18 @@ class Notes:
         query = read_query(event[4], event[HEADER:], begun=bool(statement[w.S_BEGUN]))
         number = int(statement[w.S_TRANSACTION])
         beside = _has_rows(window, number)
+        mariadb = self.log.form.mariadb
+        text = converted_text(query, mariadb=mariadb)
+        if query.failed:
+            text = effective_text(text, query.database, query.sql_mode, mariadb)
         undone = beside and query.text.lstrip()[: len(ROLLED_BACK)].upper() == ROLLED_BACK
         return LogStatement(
             seqno,
             f"{self.log.name}:{statement[w.S_OFFSET]}",
             query.database,
-            converted_text(query, mariadb=self.log.form.mariadb),
+            text,
             query.sql_mode,
-            self.log.form.mariadb,
+            mariadb,
             beside,
             query.server_charset,
             skipped,

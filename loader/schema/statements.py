@@ -12,7 +12,7 @@ from enum import Enum
 
 from loader.model.name_folding import folded_table
 from loader.model.table import TableName
-from loader.schema.changes import SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
+from loader.schema.changes import Created, SchemaDefined, SchemaDropped, Shadowed, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UNKNOWN, Token, UnreadableError, tokens
 from loader.schema.statement_reader import has_query, inner_statement, table_changes, tables_of
@@ -86,6 +86,24 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
     if verb == "CREATE" and found.tables and _creates_with_query(cursor.tokens):
         return Effect(Kind.ROWS, found.tables)
     return found
+
+
+def effective_text(text: str, database: str, sql_mode: int, mariadb: bool) -> str:
+    """Return the statement that does what a failed statement did. Arguments: see `table_changes`.
+
+    MariaDB drops the old table before a CREATE OR REPLACE TABLE fails. If it has a query, MariaDB logs this DROP,
+    otherwise the whole statement with its error. Other failed statements do what their text says: a DROP TABLE also
+    names tables that did not exist.
+    """
+    match table_changes(text, database, sql_mode, mariadb):
+        case (Created(TableName(schema, table), replaces=True),):
+            name = f"{_quoted(schema)}.{_quoted(table)}"
+            return f"DROP TABLE IF EXISTS {name} /* Generated to handle failed CREATE OR REPLACE */"
+    return text
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def writes_by_statement(text: str, database: str, sql_mode: int, mariadb: bool) -> bool:

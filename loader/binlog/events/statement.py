@@ -89,6 +89,7 @@ class Query(NamedTuple):
         literals: a character set; the server lost the characters of string literals that it does not have. Empty if it
             lost none. `ascii` if nothing is known about other characters.
         is_utf8: the character set of the client is UTF-8, so literals with an introducer are as the text shows them.
+        failed: the statement ended with an error. The server logs it because a part of it took effect.
     """
 
     database: str
@@ -97,6 +98,7 @@ class Query(NamedTuple):
     server_charset: str
     literals: str = ""
     is_utf8: bool = True
+    failed: bool = False
 
 
 def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
@@ -110,7 +112,7 @@ def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
     cursor = Cursor(body)
     cursor.take(8)
     name = cursor.number(1)
-    cursor.take(2)
+    failed = bool(cursor.number(2))
     variables = cursor.number(2)
     cursor.take(_LOAD_FIELDS if kind == EXECUTE_LOAD_QUERY else 0)
     found = _variables(Cursor(cursor.take(variables)))
@@ -121,10 +123,10 @@ def read_query(kind: int, body: bytes, *, begun: bool = False) -> Query:
     text, known = _text(raw, charsets, begun=begun)
     sql_mode = int.from_bytes(found.get(_SQL_MODE, b""), "little")
     if not charsets:
-        return Query(database, text, sql_mode, "")
+        return Query(database, text, sql_mode, "", failed=failed)
     client, connection, server = (charset_of(int.from_bytes(charsets[at : at + 2], "little")) for at in (0, 2, 4))
     literals = _literals(client, connection) if known else "ascii"
-    return Query(database, text, sql_mode, server, literals, client in _UTF8)
+    return Query(database, text, sql_mode, server, literals, client in _UTF8, failed)
 
 
 def _literals(client: str, connection: str) -> str:

@@ -68,10 +68,11 @@ class LogBuilder:
         *,
         seconds: int = SECONDS,
         variables: bytes = b"\0" + bytes(4),
+        error: int = 0,
     ) -> int:
-        """A statement with its status variables."""
+        """A statement with its status variables and its error code."""
         raw = text if isinstance(text, bytes) else text.encode()
-        head = struct.pack("<IIBHH", 1, 0, len(database.encode()), 0, len(variables))
+        head = struct.pack("<IIBHH", 1, 0, len(database.encode()), error, len(variables))
         return self.event(2, head + variables + database.encode() + b"\0" + raw, seconds=seconds)
 
     def table_map(self, table: Table, table_id: int = 100, **metadata: Any) -> int:

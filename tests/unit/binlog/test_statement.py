@@ -32,6 +32,14 @@ def test_bytes_that_are_not_utf8_are_marked() -> None:
     assert found == Query("", "ALTER TABLE t COMMENT 'caf\ufffd'", 0, "")
 
 
+@pytest.mark.parametrize("variables", [FLAGS, FLAGS + b"\4" + struct.pack("<HHH", 45, 45, 255)])
+def test_a_statement_with_an_error_failed(variables: bytes) -> None:
+    log = LogBuilder(checksum=False)
+    at = log.query("CREATE OR REPLACE TABLE t (a INT, a INT)", "d", variables=variables, error=1060)
+    assert read_query(2, bytes(log.data[at + 19 :])).failed
+    assert not read_query(2, body("DROP TABLE t", "d", variables)).failed
+
+
 ANSI_AND_STRICT = 1 << 2 | 1 << 22 | 1 << 32
 SQL_MODE = b"\1" + ANSI_AND_STRICT.to_bytes(8, "little")
 CATALOG = b"\6\3std"

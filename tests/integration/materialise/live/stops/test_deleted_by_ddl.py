@@ -64,3 +64,16 @@ def test_tables_that_are_repaired(statement: str, spark: SparkSession, mariadb_s
         live.run("DELETE FROM t WHERE id = 1")
         assert live.statuses(live.delta())["t"] == "applied"
         assert live.differences() == []
+
+
+def test_a_create_or_replace_that_failed(spark: SparkSession, mariadb_server: Server, tmp_path: Path) -> None:
+    """MariaDB has dropped the old table by then. It logs the statement with its error."""
+    with live_source(spark, mariadb_server, tmp_path) as live:
+        live.run("CREATE TABLE t (id INT PRIMARY KEY, n INT)", "INSERT INTO t VALUES (1, 1)")
+        live.run("CREATE TABLE new (id INT PRIMARY KEY, n INT)", "INSERT INTO new VALUES (2, 2)")
+        live.load()
+        with pytest.raises(Exception, match="Foreign key constraint is incorrectly formed"):
+            live.run("CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, n INT, FOREIGN KEY (n) REFERENCES nowhere (x))")
+        live.run("RENAME TABLE IF EXISTS new TO t", "INSERT INTO t VALUES (3, 3)")
+        assert live.statuses(live.delta())["t"] == "applied"
+        assert live.differences() == []
