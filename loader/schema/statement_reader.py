@@ -240,9 +240,12 @@ class _Reader:
                 return tuple(found)
 
     def _read_index(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
-        """Parse CREATE or DROP INDEX. Only a unique index can be the key of a table."""
+        """Parse CREATE or DROP INDEX. Only a unique index can be the key of a table.
+
+        MariaDB can replace a unique index by another index (CREATE OR REPLACE).
+        """
         cursor = self.cursor
-        if verb == "CREATE" and "UNIQUE" not in before:
+        if verb == "CREATE" and before.isdisjoint({"UNIQUE", "REPLACE"}):
             return ()
         _ = cursor.take("IF", "EXISTS") or cursor.take("IF", "NOT", "EXISTS")
         name = cursor.name()

@@ -12,7 +12,7 @@ import pytest
 
 from infra.servers import Server
 from loader import pipeline
-from loader.errors import RetryableError
+from loader.errors import LoaderError, RetryableError
 from loader.extract.spec import TransportSettings
 from loader.materialise.plan.ddl_events import collect_events
 from loader.model.position import Position
@@ -454,3 +454,32 @@ def test_a_key_follows_the_names_of_its_columns_as_on_the_server(
         )
     manifest = shop.delta()
     assert {one["table"]: one["key"] for one in manifest.schemas.values()} == keys
+
+
+def test_an_index_that_replaces_the_key(fresh_server: StartServer, tmp_path: Path) -> None:
+    """MariaDB replaces a unique index by one that is not unique. Then rows can have the same values in its columns."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "NO_LOG"})
+    table = "CREATE TABLE nameless.t (a INT NOT NULL, v INT, UNIQUE k (a))"
+    shop = begun_after(server, "NO_LOG", tmp_path, table)
+    shop.run("INSERT INTO nameless.t VALUES (1, 1)\nCREATE OR REPLACE INDEX k ON nameless.t (a)")
+    shop.run("INSERT INTO nameless.t VALUES (1, 2)")
+    manifest = shop.delta()
+    assert [line[1:] for lines in shop.staged(manifest).values() for line in lines] == [["1", "1"]]
+    assert [(one.table, one.why.partition(":")[0]) for one in manifest.left_out] == [
+        ("nameless.t", "a unique key may be its key now")
+    ]
+
+
+def test_the_columns_after_a_create_or_replace_that_failed(fresh_server: StartServer, tmp_path: Path) -> None:
+    """MariaDB has dropped the old table, so CREATE TABLE IF NOT EXISTS makes one."""
+    server = fresh_server("mariadb", {"binlog_row_metadata": "NO_LOG"})
+    shop = begun_after(server, "NO_LOG", tmp_path, "CREATE TABLE nameless.t (id INT PRIMARY KEY)")
+    failing = (
+        "CREATE OR REPLACE TABLE nameless.t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES nowhere (x))"
+    )
+    with pytest.raises(LoaderError, match="incorrectly formed"):
+        shop.run(failing)
+    shop.run("CREATE TABLE IF NOT EXISTS nameless.t (id INT PRIMARY KEY, b INT, a INT)")
+    shop.run("INSERT INTO nameless.t (id, a, b) VALUES (1, 2, 3)")
+    manifest = shop.delta()
+    assert [[column["name"] for column in one["columns"]] for one in manifest.schemas.values()] == [["id", "b", "a"]]

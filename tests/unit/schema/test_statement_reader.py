@@ -85,6 +85,7 @@ WHOLE = {
     "SET STATEMENT lock_wait_timeout=5 FOR ALTER TABLE IF EXISTS t NOWAIT DROP x": [Altered(T, (DropColumn("x"),))],
     "CREATE UNIQUE INDEX IF NOT EXISTS i USING BTREE ON o.p (x)": [Altered(P, (ChangeIndexes(),))],
     "CREATE INDEX i ON t (x)": [], "CREATE FULLTEXT INDEX i ON t (x)": [],
+    "CREATE OR REPLACE INDEX i ON t (x)": [Altered(T, (ChangeIndexes(),))],
     "DROP INDEX i ON t": [Altered(T, (ChangeIndexes(),))],
     "DROP INDEX `PRIMARY` ON t": [Altered(T, (DropKey(),))],
     "REPAIR TABLE t, o.p QUICK USE_FRM": [Altered(T, (REPAIRED,)), Altered(P, (REPAIRED,))],
