@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
-from loader.source.schemas import build_schema, read_columns, read_key
+from loader.source.schemas import build_schema, catalog_names, read_columns, read_key
 from loader.source.server_facts import folds_names, query
 
 _AT_ONCE = 1000
@@ -105,7 +105,7 @@ def _unique_keys(
     """Return the unique keys of each table: name, prefix length, nullability and kind of each column."""
     found: dict[TableName, dict[str, list[tuple[str, int, bool, str]]]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(sql("source/schemas_keys"), (database, tuple(name.table for name in names)))
+        cursor.execute(sql("source/schemas_keys"), (database, catalog_names(names)))
         for table, index, column, prefix, nullable, kind in cursor.fetchall():
             keys = found.setdefault(TableName(database, str(table)), {})
             keys.setdefault(str(index), []).append((str(column or ""), int(prefix), nullable == "YES", str(kind)))

@@ -234,13 +234,23 @@ def read_columns(
     """Return the columns of some tables of one schema. The user may not see all columns."""
     found: dict[TableName, list[ColumnDescription]] = {name: [] for name in names}
     with connection.cursor() as cursor:
-        cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
+        cursor.execute(sql("source/schemas_columns"), (schema, catalog_names(names)))
         rows = [_read(row) for row in cursor.fetchall()]
     for row in rows:
         # Some servers compare names in the catalog without case.
         if (name := TableName(schema, row.table)) in found:
             found[name].append(row)
     return found
+
+
+def catalog_names(names: Sequence[TableName]) -> tuple[str, ...]:
+    """Return the values of `TABLE_NAME IN` that find some tables of one schema in the catalog, and maybe others.
+
+    If all values are equal without case and accents, MariaDB looks up only the first one (seen on 10.11 and 11.8). The
+    empty name, which no table has, prevents that. Without it, a single table is found without a search of its schema.
+    """
+    found = tuple(name.table for name in names)
+    return found if len(found) == 1 else (*found, "")
 
 
 def build_schema(name: TableName, columns: list[ColumnDescription], key: tuple[str, ...]) -> TableSchema:

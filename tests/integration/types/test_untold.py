@@ -210,3 +210,11 @@ def test_a_table_that_is_dropped_between_two_questions_is_left_out(
 
     monkeypatch.setattr(schemas, "read_columns", dropped_before)
     assert {"copy", "kept"} & {schema.name.table for schema in untold(source)} == {"kept"}
+
+
+def test_tables_whose_names_differ_only_in_case_are_both_told(mariadb: Source) -> None:
+    """Without the plan's definition, a table that the log creates has the bytes of its UUID and no error."""
+    mariadb.run("CREATE TABLE Session (u UUID)", "CREATE TABLE session (u INET6)")
+    found = {schema.name.table: schema.columns[0].type for schema in untold(mariadb)}
+    mariadb.run("DROP TABLE Session, session")
+    assert {name: found.get(name) for name in ("Session", "session")} == {"Session": "uuid", "session": "inet6"}
