@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from loader.model.table import TableName
 from loader.source.bulk_schemas import read_tables
-from loader.source.schemas import read_schemas
+from loader.source.schemas import find_tables, read_schemas
+from loader.source.side_effects import read_side_effects
 from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
@@ -31,3 +33,31 @@ def test_each_table_has_its_columns_and_key(source: SourceServer, names: tuple[s
         (name, name.table, (name.table,)) for name in tables
     ]
     assert [told[name].schema for name in tables] == found
+
+
+def test_each_table_with_a_trigger_has_side_effects(source: SourceServer) -> None:
+    for number, name in enumerate(("cafe", "café")):
+        source.run(
+            f"CREATE TABLE `{name}` (id INT PRIMARY KEY)",
+            f"CREATE TRIGGER on_{number} AFTER INSERT ON `{name}` FOR EACH ROW SET @inserted = 1",
+        )
+    with source.connected() as connection:
+        assert {"cafe", "café"} <= set(read_side_effects(connection) or ())
+
+
+def test_a_database_with_the_name_of_a_system_schema_in_capitals(source: SourceServer) -> None:
+    table = TableName("SYS", "t")
+    source.run(
+        "CREATE DATABASE SYS CHARACTER SET utf8mb4",
+        "CREATE TABLE SYS.t (id INT PRIMARY KEY)",
+        "CREATE TRIGGER SYS.on_t AFTER INSERT ON SYS.t FOR EACH ROW SET @inserted = 1",
+    )
+    try:
+        with source.connected() as connection:
+            assert find_tables(connection, table.__eq__) == [table]
+            told = read_tables(connection, table.__eq__)
+            assert "t" in (read_side_effects(connection) or ())
+    finally:
+        source.run("DROP DATABASE SYS")
+    assert list(told.tables) == [table]
+    assert told.charsets["SYS"] == "utf8mb4"
