@@ -129,6 +129,36 @@ def test_a_plan_says_nothing_of_an_interval_that_drops_or_defines(other: str) ->
     assert [one.tables for one in find_barriers([statement(HARMLESS[0]), shadowed], PLAN)] == [("shop.x",)]
 
 
+def test_a_checksum_run_stops_no_table() -> None:
+    """What pt-table-checksum logs: its database and table, if they are missing, and statements that write to it."""
+    table = (
+        "CREATE TABLE IF NOT EXISTS `percona`.`checksums` (\n  db CHAR(64) NOT NULL,\n  chunk_time FLOAT NULL,\n"
+        "  lower_boundary TEXT NULL,\n  ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,\n"
+        "  PRIMARY KEY (db, tbl, chunk),\n  INDEX ts_db_tbl (ts, db, tbl)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8"
+    )
+    texts = (
+        "CREATE DATABASE IF NOT EXISTS `percona` /* pt-table-checksum */",
+        table,
+        "DELETE FROM `percona`.`checksums` WHERE db = 'shop' AND tbl = 'orders'",
+        "REPLACE INTO `percona`.`checksums` (db, tbl, chunk, this_cnt, this_crc) SELECT 'shop', 'orders', '1', COUNT(*) AS"
+        " cnt, COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, ISNULL(`n`))) AS UNSIGNED)), 10, 16)), 0) AS crc"
+        " FROM `shop`.`orders` FORCE INDEX(`PRIMARY`) WHERE ((`id` >= '1')) /*checksum chunk*/",
+        "UPDATE `percona`.`checksums` SET chunk_time = '0.01', master_crc = 'x' WHERE db = 'shop' AND chunk = '1'",
+    )
+    assert find_barriers([statement(text, seqno) for seqno, text in enumerate(texts, 5)], PLAN) == ()
+
+
+@pytest.mark.parametrize("other", [
+    "CREATE OR REPLACE TABLE other.t (id INT)", "CREATE TABLE other.t LIKE other.s", "CREATE OR REPLACE DATABASE other",
+    "CREATE TABLE other.t (id INT, FOREIGN KEY (id) REFERENCES audited (id) ON DELETE CASCADE)",
+    "CREATE TABLE other.t (id INT) ENGINE = FEDERATED CONNECTION = 'x'",
+    "CREATE TABLE other.t (id INT) ENGINE = MERGE UNION = (shop.orders)",
+])  # fmt: skip
+def test_new_tables_that_reach_others_may_change_what_a_plan_says(other: str) -> None:
+    found = find_barriers([statement(HARMLESS[0]), statement(other, 20)], PLAN)
+    assert () in [one.tables for one in found if one.statement == HARMLESS[0]]
+
+
 @pytest.mark.parametrize("text", [
     "INSERT INTO audited VALUES (1)", "INSERT INTO other.AUDITED (a) VALUES (1)", "INSERT INTO `v` VALUES (1)",
     "INSERT INTO other.t SELECT * FROM v", "UPDATE orders SET a = f(1)", "INSERT INTO other.t VALUES (shop.now(1))",
