@@ -66,14 +66,12 @@ class LastRecords:
         secret = np.frombuffer(os.urandom(16), np.uint64).copy()
         for _ in pool.map(lambda file, at: self._scan(file, secret, records[at], hashes[at]), files, places):
             pass
-        new = (records[:, SEQNO] > after_seqno) & (records[:, SEQNO] <= last_seqno)
-        if records[new, ABSENT].any():
-            raise NotSupportedNatively("records leave columns out")
-        self.all, self.new = _by_op(records), _by_op(records[new])
+        self.all, self.new = count_records(records, (after_seqno, last_seqno))
         chosen = np.zeros(rows, np.uint8)
         self.count = sum(
             pool.map(
-                lambda lane: _choose(records, hashes, (after_seqno, last_seqno), (lane, lanes), chosen), range(lanes)
+                lambda lane: choose_last(records, hashes, (after_seqno, last_seqno), (lane, lanes), chosen),
+                range(lanes),
             )
         )
         self._chosen = {file.key: chosen[at] for file, at in zip(files, places, strict=True)}
@@ -86,7 +84,7 @@ class LastRecords:
         Raises:
             NotSupportedNatively: a value does not fit its column.
         """
-        lines = self._read(file) if self._held is None else self._held.pop(file.key)
+        lines = read_file(self._store, file) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
         if size < 0:
             raise NotSupportedNatively(f"{file.key} was changed while it was read")
@@ -96,20 +94,39 @@ class LastRecords:
             raise NotSupportedNatively(str(error)) from error
 
     def _scan(self, file: StagedFile, secret: Words, records: Ints, hashes: Words) -> None:
-        lines = self._read(file)
-        key = np.array([column.name in self._schema.key for column in self._schema.columns], np.uint8)
-        if scan(lines, key, secret, records, hashes) != file.rows:
+        lines = read_file(self._store, file)
+        if not index_lines(lines, self._schema, secret, records, hashes):
             raise NotSupportedNatively(f"{file.key} is not in the format")
         if self._held is not None:
             self._held[file.key] = lines
 
-    def _read(self, file: StagedFile) -> Bytes:
-        lines, size = np.empty(file.bytes, np.uint8), 0
-        with self._store.reading(file.key) as stream:
-            while block := stream.read(BLOCK_BYTES):
-                lines[size : size + len(block)] = np.frombuffer(block, np.uint8)
-                size += len(block)
-        return lines
+
+def read_file(store: Store, file: StagedFile) -> Bytes:
+    """Return the lines of a staged file. Their number is not checked."""
+    lines, size = np.empty(file.bytes, np.uint8), 0
+    with store.reading(file.key) as stream:
+        while block := stream.read(BLOCK_BYTES):
+            lines[size : size + len(block)] = np.frombuffer(block, np.uint8)
+            size += len(block)
+    return lines
+
+
+def index_lines(lines: Bytes, schema: TableSchema, secret: Words, records: Ints, hashes: Words) -> bool:
+    """Index staged lines, see `scan`. Return whether there is one for each record, and all are in the format."""
+    key = np.array([column.name in schema.key for column in schema.columns], np.uint8)
+    return scan(lines, key, secret, records, hashes) == len(records)
+
+
+def count_records(records: Ints, window: tuple[int, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return by op the number of all records, and of those in a window: after the first seqno, up to the second.
+
+    Raises:
+        NotSupportedNatively: a record in the window leaves out columns.
+    """
+    new = (records[:, SEQNO] > window[0]) & (records[:, SEQNO] <= window[1])
+    if records[new, ABSENT].any():
+        raise NotSupportedNatively("records leave columns out")
+    return _by_op(records), _by_op(records[new])
 
 
 def check_keys(records: pa.Table, key: Sequence[str]) -> None:
@@ -126,7 +143,12 @@ def _by_op(records: Ints) -> dict[str, int]:
     return {op: int(np.count_nonzero(records[:, OP] == ord(op))) for op in _OPS}
 
 
-def _choose(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[int, int], chosen: Bytes) -> int:
+def choose_last(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[int, int], chosen: Bytes) -> int:
+    """Flag the last record of each key in a window of seqnos, for one lane of several. Return the number of keys.
+
+    Raises:
+        NotSupportedNatively: too many keys fall into the lane.
+    """
     # The lanes have equal shares of the keys, except of very few keys. The minimum size has room for these.
     slots = np.zeros(max(1024, 1 << (4 * len(records) // share[1]).bit_length()), np.uint32)
     count = choose(records, hashes, *window, np.uint64(share[0]), np.uint64(share[1]), slots, chosen)

@@ -44,6 +44,25 @@ def task_frame(
     return session.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(batches, layout)
 
 
+def mapped_frame(
+    frame: DataFrame, convert: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]], layout: str
+) -> DataFrame:
+    """Return what tasks make of the rows of each partition of a frame.
+
+    Args:
+        frame: its columns are those of the batches that `convert` gets.
+        convert: gets all batches of a partition, in a task.
+        layout: columns and types of the batches that it returns, as DDL.
+    """
+    run = checked(convert)
+
+    def batches(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for converted in run([found]):
+            yield from converted
+
+    return frame.mapInArrow(batches, layout)
+
+
 def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:
     return read(pieces[number])
 

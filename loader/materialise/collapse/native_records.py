@@ -5,6 +5,7 @@ Kernels read records of one schema, with all columns, whose values fit their col
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,10 +15,11 @@ from pyspark.sql import functions as sf
 
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
+from loader.native_collapse.key_buckets import BUCKET_DDL, COUNTS, read_buckets, read_last_records
 from loader.native_collapse.last_records import NotSupportedNatively
-from loader.native_collapse.task_records import COUNTS, read_last_records, read_records, why_not_native
+from loader.native_collapse.task_records import read_records, why_not_native
 from loader.schema.evolution import ColumnOrigin
-from loader.spark.task_frames import python_of_executors, task_frame
+from loader.spark.task_frames import mapped_frame, python_of_executors, task_frame
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type
@@ -28,6 +30,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 """Size of the files of one task, unless a single file is larger."""
 _FEWEST_BYTES = 4 * 1024 * 1024
 """Fewer bytes are not worth a task."""
+_BUCKETS = 16
+"""Buckets per partition. Spark chooses the partition of a bucket, and with several their sizes become similar."""
 
 
 def is_of_own_columns(work: Work) -> bool:
@@ -73,23 +77,20 @@ def last_records_in_tasks(session: SparkSession, store: Store, work: Work) -> Da
     """Return the last record of each key, and one row that is not new with the numbers of all staged records.
 
     Columns: those of `casts.row_columns`, the numbers of COUNTS, and `stray`, `partial` and `bad`. Each task finds the
-    last records of its files. Only these are shuffled.
+    last records of its files. Spark shuffles only their lines, in buckets.
     """
     (group,) = work.file_groups
     (counted,) = group.ranges
-    slots = session.sparkContext.defaultParallelism
-    keys = key_places(work.schema)
-    read = partial(read_last_records, store.root, group.schema, keys, counted.after_seqno, counted.last_seqno)
-    pieces = list(group_files(group.files, slots, _FEWEST_BYTES, _MOST_BYTES))
-    records = task_frame(session, store.root, read, pieces, f"{record_ddl(work)}, _counts array<bigint>")
-    # Two records at one offset would be a fault of the log reader. The op still makes reruns deterministic.
-    order = sf.struct("_seqno", "_row_offset", "_op")
-    kept = sf.struct("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
-    sums = [sf.coalesce(sf.sum(sf.col("_counts")[place]), sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
-    # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
-    # The key of the rows of counts is NULL, so they are one group.
-    last = records.repartition(len(pieces), *keys).groupBy(*keys).agg(sf.max_by(kept, order).alias("last"), *sums)
-    rows = last.select("last.*", sf.col("last._op").isNotNull().alias("_new"), *COUNTS)
+    window = (counted.after_seqno, counted.last_seqno)
+    pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
+    buckets = _BUCKETS * len(pieces)
+    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), buckets)
+    lines = task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
+    find = partial(read_last_records, group.schema, key_places(work.schema), window)
+    last = mapped_frame(lines, find, f"{record_ddl(work)}, _counts array<bigint>")
+    counts = [sf.coalesce(sf.col("_counts")[place], sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
+    kept = ("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
+    rows = last.select(*kept, sf.col("_op").isNotNull().alias("_new"), *counts)
     everything = sum((sf.col(name) for name in COUNTS if name.startswith("all")), sf.lit(0))
     never = {
         name: sf.lit(False) for name in ("bad", "partial", *(f"lost {n}" for n in work.layout.lenient_columns.values()))

@@ -1,0 +1,147 @@
+"""The last record of each key on a cluster, in two steps of Spark tasks. Spark shuffles staged lines between them.
+
+A task of the first step finds the last records of its files and puts their lines into buckets by the hash of the key.
+A task of the second step gets whole buckets. It finds the last records among their lines, and converts only these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from loader.binlog.native.buffer import Bytes
+from loader.model.table import TableSchema
+from loader.native_collapse.arrow_columns import read_columns
+from loader.native_collapse.last_records import (
+    NotSupportedNatively,
+    check_keys,
+    choose_last,
+    count_records,
+    index_lines,
+    read_file,
+)
+from loader.native_collapse.siphash import Words
+from loader.native_collapse.staged_lines import Ints, fill_buckets, keep
+from loader.native_collapse.task_records import BATCH_ROWS, carried_or_left
+from loader.staging.documents import StagedFile
+from loader.store.registry import open_store
+
+COUNTS = tuple(f"{age}_{op}" for age in ("all", "new") for op in "IUD")
+"""What `_counts` counts, in its order: by op, all records of the files, and those in the window of seqnos."""
+BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>"
+"""The columns of `read_buckets`."""
+_COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
+_BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
+
+Window = tuple[int, int]
+"""Two seqnos. Records after the first one, up to the second one, are in the window."""
+
+
+def read_buckets(
+    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: int, files: Sequence[StagedFile]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the lines of the last record of each key in staged files by bucket, then a row of counts.
+
+    In the row of counts, the other columns are NULL, and in the other rows `_counts` is.
+
+    Args:
+        root: address of the store.
+        schema: of the files, which has a key.
+        window: the records that count.
+        secret: 16 bytes, the same for all tasks. Nobody else can find keys that fall into one bucket.
+        buckets: the number of buckets.
+        files: of one schema. They are in memory together.
+
+    Raises:
+        RuntimeError: the store fails, see `carried`; or kernels cannot read the files, see `why_not_native`.
+    """
+    with carried_or_left():
+        store = open_store(root)
+        lines = np.concatenate([read_file(store, file) for file in files])
+        rows = sum(file.rows for file in files)
+        records, hashes = _index(lines, rows, schema, secret)
+        counted = count_records(records, window)
+        yield _bucket_batch(lines, _last(records, hashes, window), hashes, buckets)
+        counts = [*counted[0].values(), *counted[1].values()]
+        yield _row_of_counts(_BUCKET_SCHEMA, counts)
+
+
+def read_last_records(
+    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the last record of each key in some buckets, then a row of counts if one or several came with them.
+
+    The columns are those of `read_columns` and `_counts`. In the row of counts, all other columns are NULL.
+
+    Args:
+        schema: of the files.
+        key: the key columns in the records.
+        window: as for the buckets.
+        batches: all batches of these buckets, from all tasks of the first step, in any order.
+
+    Raises:
+        RuntimeError: kernels cannot read the lines, see `why_not_native`.
+    """
+    with carried_or_left():
+        lines, rows, counts = list[bytes](), 0, list[list[int]]()
+        for batch in batches:
+            lines += batch["lines"].drop_null().to_pylist()
+            rows += sum(batch["line_count"].drop_null().to_pylist())
+            counts += batch["_counts"].drop_null().to_pylist()
+        if rows:
+            yield from _last_records(np.frombuffer(bytearray().join(lines), np.uint8), rows, schema, key, window)
+        if counts:
+            yield _row_of_counts(_record_schema(schema), [sum(each) for each in zip(*counts, strict=True)])
+
+
+def _last_records(
+    lines: Bytes, rows: int, schema: TableSchema, key: Sequence[str], window: Window
+) -> Iterator[pa.RecordBatch]:
+    records, hashes = _index(lines, rows, schema, os.urandom(16))
+    size = keep(lines, _last(records, hashes, window))
+    try:
+        found = read_columns(lines[:size], schema)
+    except pa.ArrowInvalid as error:
+        raise NotSupportedNatively(str(error)) from error
+    check_keys(found, key)
+    found = found.append_column(_COUNTS_FIELD, pa.nulls(len(found), _COUNTS_FIELD.type))
+    yield from found.to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _index(lines: Bytes, rows: int, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:
+    records, hashes = np.empty((rows, 4), np.int64), np.empty((rows, 2), np.uint64)
+    if not index_lines(lines, schema, np.frombuffer(secret, np.uint64).copy(), records, hashes):
+        raise NotSupportedNatively("the lines are not in the format")
+    return records, hashes
+
+
+def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
+    chosen = np.zeros(len(records), np.uint8)
+    choose_last(records, hashes, window, (0, 1), chosen)
+    return chosen
+
+
+def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: int) -> pa.RecordBatch:
+    bounds, rows = np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int64)
+    out = np.empty(len(lines), np.uint8)
+    size = fill_buckets(lines, wanted, hashes, bounds, rows, out)
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(out[:size])]
+    columns = [
+        pa.array(np.arange(buckets, dtype=np.int32)),
+        pa.array(rows),
+        pa.Array.from_buffers(pa.binary(), buckets, buffers),
+        pa.nulls(buckets, _COUNTS_FIELD.type),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_BUCKET_SCHEMA)
+
+
+def _record_schema(schema: TableSchema) -> pa.Schema:
+    return read_columns(np.empty(0, np.uint8), schema).schema.append(_COUNTS_FIELD)
+
+
+def _row_of_counts(schema: pa.Schema, counts: list[int]) -> pa.RecordBatch:
+    nulls = [pa.nulls(1, field.type) for field in schema][:-1]
+    return pa.RecordBatch.from_arrays([*nulls, pa.array([counts], _COUNTS_FIELD.type)], schema=schema)

@@ -1,0 +1,126 @@
+"""The last record of each key in two steps of tasks, beside a plain look at all records."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loader.model.table import Column, TableName, TableSchema
+from loader.native_collapse.key_buckets import read_buckets, read_last_records
+from loader.native_collapse.staged_lines import fill_buckets
+from loader.staging.documents import StagedFile
+
+SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))
+WINDOW = AFTER, THROUGH = 3, 8
+SECRET = bytes(range(16))
+AT = "2026-01-01 00:00:00"
+Record = tuple[str, int, int, int, str]
+RECORDS = st.tuples(
+    st.sampled_from("IUD"), st.integers(0, 10), st.integers(0, 5), st.integers(0, 6), st.sampled_from(["", "a", "é,b"])
+)
+
+
+def staged(folder: Path, number: int, records: Sequence[Record]) -> StagedFile:
+    lines = "".join(f'{op},{seqno},{offset},{AT},,{key},"{text}"\n' for op, seqno, offset, key, text in records)
+    data, ops = lines.encode(), Counter(op for op, *_ in records)
+    (folder / f"{number}.csv").write_bytes(data)
+    return StagedFile(
+        key=f"{number}.csv",
+        schema_name="shop",
+        table="t",
+        schema_id=SCHEMA.schema_id,
+        inserts=ops["I"],
+        updates=ops["U"],
+        deletes=ops["D"],
+        bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        min_seqno=0,
+        max_seqno=10,
+    )
+
+
+def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[pa.RecordBatch]:
+    """What the tasks of the first step return, one file each."""
+    with TemporaryDirectory() as name:
+        files = [staged(Path(name), number, records) for number, records in enumerate(tasks)]
+        root = f"file://{name}"
+        return [batch for file in files for batch in read_buckets(root, SCHEMA, WINDOW, SECRET, buckets, [file])]
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in read_last_records(SCHEMA, ["c0"], WINDOW, batches) for row in batch.to_pylist()]
+
+
+def counts_of(tasks: Sequence[Sequence[Record]]) -> list[int]:
+    every = Counter(op for records in tasks for op, *_ in records)
+    new = Counter(op for records in tasks for op, seqno, *_ in records if AFTER < seqno <= THROUGH)
+    return [*(every[op] for op in "IUD"), *(new[op] for op in "IUD")]
+
+
+@given(st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int) -> None:
+    last: dict[int, Record] = {}
+    for record in (record for records in tasks for record in records if AFTER < record[1] <= THROUGH):
+        kept = last.setdefault(record[3], record)
+        if (record[1], record[2], record[0]) > (kept[1], kept[2], kept[0]):
+            last[record[3]] = record
+    found = buckets_of(tasks, buckets)
+    *rows, counts = rows_of(reversed(found))
+    got = {row["c0"]: (row["_op"], row["_seqno"], row["_row_offset"]) for row in rows}
+    assert len(rows) == len(got)
+    assert got == {key: record[:3] for key, record in last.items()}
+    assert {name: value for name, value in counts.items() if value is not None} == {"_counts": counts_of(tasks)}
+    assert counts.keys() == {"_op", "_seqno", "_row_offset", "_committed_at", "c0", "c1", "_counts"}
+
+
+@given(st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: int) -> None:
+    """A partition gets any buckets whole, and the rows of counts are in one of them."""
+    found = buckets_of(tasks, buckets)
+    parts = [
+        rows_of(batch.filter(pc.equal(batch["bucket"], bucket)) for batch in found) for bucket in range(buckets)
+    ]
+    counts = rows_of(batch.filter(batch["_counts"].is_valid()) for batch in found)
+    together = sorted((row["c0"], row["_seqno"]) for part in parts for row in part)
+    assert together == sorted((row["c0"], row["_seqno"]) for row in rows_of(found)[:-1])
+    assert sum(len({row["c0"] for row in part}) for part in parts) == len(together)
+    assert [row["_counts"] for row in counts] == [counts_of(tasks)]
+
+
+def test_values_are_those_of_the_last_record() -> None:
+    tasks = [[("I", 5, 0, 1, "old"), ("I", 5, 1, 2, "é,b")], [("U", 6, 0, 1, "new")], [("D", 7, 0, 3, "")]]
+    *rows, _ = rows_of(buckets_of(tasks, 3))
+    assert sorted((row["c0"], row["_op"], row["c1"]) for row in rows) == [(1, "U", "new"), (2, "I", "é,b"), (3, "D", "")]
+
+
+def test_a_partition_without_rows_is_empty() -> None:
+    assert rows_of([]) == []
+
+
+def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
+    file = staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])
+    fewer = file.model_copy(update={"inserts": 1})
+    with pytest.raises(RuntimeError, match="left to Spark SQL: the lines are not in the format"):
+        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, [fewer]))
+
+
+def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:
+    with pytest.raises(RuntimeError, match=r"left to Spark SQL: .*2147483648"):
+        rows_of(buckets_of([[("I", 5, 0, 1 << 31, "a")]], 2))
+
+
+def test_lines_that_are_missing_are_noticed() -> None:
+    bounds, rows = np.zeros(2, np.int32), np.zeros(1, np.int64)
+    lines, hashes = np.frombuffer(b"I\nU\n", np.uint8).copy(), np.zeros((3, 2), np.uint64)
+    assert fill_buckets(lines, np.ones(3, np.uint8), hashes, bounds, rows, lines.copy()) == -1
