@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
@@ -33,6 +34,8 @@ COUNTS = tuple(f"{age}_{op}" for age in ("all", "new") for op in "IUD")
 """What `_counts` counts, in its order: by op, all records of the files, and those in the window of seqnos."""
 BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>"
 """The columns of `read_buckets`."""
+SUMMARY_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}"
+"""The columns of `summarise_last_records`. The type is that of the first key column."""
 _COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
 _BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
 
@@ -66,15 +69,13 @@ def read_buckets(
         counted = count_records(records, window)
         yield _bucket_batch(lines, _last(records, hashes, window), hashes, buckets)
         counts = [*counted[0].values(), *counted[1].values()]
-        yield _row_of_counts(_BUCKET_SCHEMA, counts)
+        yield _row_of_counts(counts)
 
 
 def read_last_records(
     schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the last record of each key in some buckets, then a row of counts if one or several came with them.
-
-    The columns are those of `read_columns` and `_counts`. In the row of counts, all other columns are NULL.
+    """Yield the last record of each key in some buckets, with the columns of `read_columns`.
 
     Args:
         schema: of the files.
@@ -86,20 +87,46 @@ def read_last_records(
         RuntimeError: kernels cannot read the lines, see `why_not_native`.
     """
     with carried_or_left():
-        lines, rows, counts = list[bytes](), 0, list[list[int]]()
-        for batch in batches:
-            lines += batch["lines"].drop_null().to_pylist()
-            rows += sum(batch["line_count"].drop_null().to_pylist())
-            counts += batch["_counts"].drop_null().to_pylist()
-        if rows:
-            yield from _last_records(np.frombuffer(bytearray().join(lines), np.uint8), rows, schema, key, window)
-        if counts:
-            yield _row_of_counts(_record_schema(schema), [sum(each) for each in zip(*counts, strict=True)])
+        records, _ = _last_records(schema, key, window, batches)
+        yield from records.to_batches(max_chunksize=BATCH_ROWS)
+
+
+def summarise_last_records(
+    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield one row about what `read_last_records` yields, with the columns of SUMMARY_DDL.
+
+    `_counts` are the sums of the rows of counts among the batches, `keys` the number of records, `deleted` the number
+    of those whose op is D, and `low` and `high` the ends of the first key column, or NULL.
+    """
+    with carried_or_left():
+        records, counts = _last_records(schema, key, window, batches)
+        ends = pc.min_max(records[key[0]])
+        row = {
+            "_counts": pa.array([counts], pa.list_(pa.int64())),
+            "keys": pa.array([len(records)]),
+            "deleted": pa.array([pc.sum(pc.equal(records["_op"], "D")).as_py() or 0]),
+            "low": _of_one(ends["min"]),
+            "high": _of_one(ends["max"]),
+        }
+        yield pa.RecordBatch.from_pydict(row)
+
+
+def _of_one(value: pa.Scalar) -> pa.Array:
+    """Return an array of one value, also of values that Python does not have, such as dates of the year 0."""
+    return pa.repeat(value, 1)
 
 
 def _last_records(
-    lines: Bytes, rows: int, schema: TableSchema, key: Sequence[str], window: Window
-) -> Iterator[pa.RecordBatch]:
+    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
+) -> tuple[pa.Table, list[int]]:
+    """Return the last records of the buckets, and the sums of their rows of counts."""
+    pieces, rows, counts = list[bytes](), 0, np.zeros(len(COUNTS), np.int64)
+    for batch in batches:
+        pieces += batch["lines"].drop_null().to_pylist()
+        rows += sum(batch["line_count"].drop_null().to_pylist())
+        counts += np.array(batch["_counts"].drop_null().to_pylist(), np.int64).reshape(-1, len(COUNTS)).sum(axis=0)
+    lines = np.frombuffer(bytearray().join(pieces), np.uint8)
     records, hashes = _index(lines, rows, schema, os.urandom(16))
     size = keep(lines, _last(records, hashes, window))
     try:
@@ -107,8 +134,7 @@ def _last_records(
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
     check_keys(found, key)
-    found = found.append_column(_COUNTS_FIELD, pa.nulls(len(found), _COUNTS_FIELD.type))
-    yield from found.to_batches(max_chunksize=BATCH_ROWS)
+    return found, counts.tolist()
 
 
 def _index(lines: Bytes, rows: int, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:
@@ -138,10 +164,6 @@ def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: int) -> p
     return pa.RecordBatch.from_arrays(columns, schema=_BUCKET_SCHEMA)
 
 
-def _record_schema(schema: TableSchema) -> pa.Schema:
-    return read_columns(np.empty(0, np.uint8), schema).schema.append(_COUNTS_FIELD)
-
-
-def _row_of_counts(schema: pa.Schema, counts: list[int]) -> pa.RecordBatch:
-    nulls = [pa.nulls(1, field.type) for field in schema][:-1]
-    return pa.RecordBatch.from_arrays([*nulls, pa.array([counts], _COUNTS_FIELD.type)], schema=schema)
+def _row_of_counts(counts: list[int]) -> pa.RecordBatch:
+    nulls = [pa.nulls(1, field.type) for field in _BUCKET_SCHEMA][:-1]
+    return pa.RecordBatch.from_arrays([*nulls, pa.array([counts], _COUNTS_FIELD.type)], schema=_BUCKET_SCHEMA)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as sf
+
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import TableSchema
@@ -25,6 +28,12 @@ def key_between(low: str | None, high: str | None, work: Work) -> str:
 def key_type(schema: TableSchema) -> str:
     """Return the Spark type of the first key column."""
     return spark_type(schema.column(schema.key[0]))
+
+
+def key_texts(schema: TableSchema, low: Expression, high: Expression) -> list[Expression]:
+    """Return two values of the first key column as `key_between` takes them, with the names `low` and `high`."""
+    as_text = sf.hex if key_type(schema) == "binary" else lambda value: value.cast("string")
+    return [as_text(low).alias("low"), as_text(high).alias("high")]
 
 
 def _with_both_zeros(text: str | None, zero: str) -> str | None:

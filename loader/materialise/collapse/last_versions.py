@@ -6,7 +6,6 @@ they are all records.
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from typing import Any
 
@@ -26,10 +25,10 @@ from loader.materialise.collapse.casts import (
     select_ungrouped,
 )
 from loader.materialise.collapse.csv_reader import format_error
-from loader.materialise.collapse.key_range import key_between, key_type
+from loader.materialise.collapse.key_range import key_between, key_texts
 from loader.materialise.collapse.multiset import net_changes
 from loader.materialise.collapse.native import collapse_natively
-from loader.materialise.collapse.native_records import has_last_records, last_records_in_tasks, left_to_spark
+from loader.materialise.collapse.native_tasks import collapse_in_tasks
 from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.collapse.table_changes import Changes
@@ -37,11 +36,9 @@ from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier
 from loader.model.table import TableSchema
-from loader.native_collapse.last_records import NotSupportedNatively
 from loader.spark.job import on_one_machine
 from loader.store.base import Store
 
-_LOG = logging.getLogger(__name__)
 _PARTITION_BYTES = 32 * 1024 * 1024
 """Size of the staged files of a partition on a cluster."""
 _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
@@ -58,7 +55,7 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
     """
     return (
         collapse_natively(session, store, work)
-        or _collapsed_in_tasks(session, store, work)
+        or collapse_in_tasks(session, store, work)
         or _collapsed(read_records(session, store, work), work, None)
     )
 
@@ -77,25 +74,6 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
         last = group_by_key(records, work)
         raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work, base.exact_at)
     return _collapsed(complete_records(session, records, work, base, changes.within), work, changes, base.exact_at)
-
-
-def _collapsed_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
-    """Return the changes that kernels find in Spark tasks; None if Spark SQL must collapse the records."""
-    if on_one_machine(session) or not has_last_records(work):
-        return None
-    frame = last_records_in_tasks(session, store, work).persist()
-    try:
-        with left_to_spark():
-            found = _counted(frame, work)
-        _check_counts(found, work)
-    except NotSupportedNatively as unusual:
-        frame.unpersist()
-        _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
-        return None
-    except BaseException:
-        frame.unpersist()
-        raise
-    return _changes(frame, found, work, None)
 
 
 def _collapsed(records: DataFrame, work: Work, read: Changes | None, exact_at: int = 0) -> Changes:
@@ -232,5 +210,4 @@ def _key_ends(new: Expression, schema: TableSchema) -> list[Expression]:
     if not schema.key:
         return []
     first = sf.when(new, sf.col(key_places(schema)[0]))
-    as_text = sf.hex if key_type(schema) == "binary" else lambda value: value.cast("string")
-    return [as_text(sf.min(first)).alias("low"), as_text(sf.max(first)).alias("high")]
+    return key_texts(schema, sf.min(first), sf.max(first))

@@ -5,7 +5,6 @@ Kernels read records of one schema, with all columns, whose values fit their col
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,23 +14,16 @@ from pyspark.sql import functions as sf
 
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
-from loader.native_collapse.key_buckets import BUCKET_DDL, COUNTS, read_buckets, read_last_records
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.task_records import read_records, why_not_native
 from loader.schema.evolution import ColumnOrigin
-from loader.spark.task_frames import mapped_frame, python_of_executors, task_frame
+from loader.spark.task_frames import python_of_executors, task_frame
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type
 
 MOST_FILE_BYTES = 256 * 1024 * 1024
 """Size of a file whose last records kernels find. It is read whole and takes some four times its size in memory."""
-_MOST_BYTES = 64 * 1024 * 1024
-"""Size of the files of one task, unless a single file is larger."""
-_FEWEST_BYTES = 4 * 1024 * 1024
-"""Fewer bytes are not worth a task."""
-_BUCKETS = 16
-"""Buckets per partition. Spark chooses the partition of a bucket, and with several their sizes become similar."""
 
 
 def is_of_own_columns(work: Work) -> bool:
@@ -71,31 +63,6 @@ def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Se
     read = partial(read_records, store.root, work.file_groups[0].schema, key_places(work.schema))
     records = task_frame(session, store.root, read, groups, record_ddl(work))
     return add_text_columns(records.withColumn("_new", sf.lit(True)), work)
-
-
-def last_records_in_tasks(session: SparkSession, store: Store, work: Work) -> DataFrame:
-    """Return the last record of each key, and one row that is not new with the numbers of all staged records.
-
-    Columns: those of `casts.row_columns`, the numbers of COUNTS, and `stray`, `partial` and `bad`. Each task finds the
-    last records of its files. Spark shuffles only their lines, in buckets.
-    """
-    (group,) = work.file_groups
-    (counted,) = group.ranges
-    window = (counted.after_seqno, counted.last_seqno)
-    pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
-    buckets = _BUCKETS * len(pieces)
-    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), buckets)
-    lines = task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
-    find = partial(read_last_records, group.schema, key_places(work.schema), window)
-    last = mapped_frame(lines, find, f"{record_ddl(work)}, _counts array<bigint>")
-    counts = [sf.coalesce(sf.col("_counts")[place], sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
-    kept = ("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
-    rows = last.select(*kept, sf.col("_op").isNotNull().alias("_new"), *counts)
-    everything = sum((sf.col(name) for name in COUNTS if name.startswith("all")), sf.lit(0))
-    never = {
-        name: sf.lit(False) for name in ("bad", "partial", *(f"lost {n}" for n in work.layout.lenient_columns.values()))
-    }
-    return add_text_columns(rows, work).withColumns({"all": everything, "stray": sf.lit(0), **never})
 
 
 def group_files(files: Sequence[StagedFile], slots: int, fewest: int, most: int) -> Iterator[list[StagedFile]]:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.errors import StagedDataError
-from loader.materialise.collapse import last_versions, native_records
+from loader.materialise.collapse import last_versions, native_tasks
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.load import native_load, row_insert
 from loader.materialise.plan.merge_plan import Work
@@ -36,14 +36,14 @@ UNUSUAL = {
 @pytest.fixture(autouse=True)
 def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks work like on a cluster, and each file has its own task."""
-    for module in (last_versions, native_load, row_insert):
+    for module in (last_versions, native_tasks, native_load, row_insert):
         monkeypatch.setattr(module, "on_one_machine", lambda _: False)
-    monkeypatch.setattr(native_records, "_FEWEST_BYTES", 1)
-    monkeypatch.setattr(native_records, "_MOST_BYTES", 1)
+    monkeypatch.setattr(native_tasks, "_FEWEST_BYTES", 1)
+    monkeypatch.setattr(native_tasks, "_MOST_BYTES", 1)
 
 
 def by_tasks(spark: SparkSession, staging: Staging, work: Work) -> Changes | None:
-    return last_versions._collapsed_in_tasks(spark, staging.store, work)
+    return native_tasks.collapse_in_tasks(spark, staging.store, work)
 
 
 def by_sql(spark: SparkSession, staging: Staging, work: Work) -> Changes:
@@ -80,7 +80,7 @@ def test_records_that_the_manifest_does_not_count(spark: SparkSession, tmp_path:
     (file,) = Path(tmp_path).rglob("*.csv")
     file.write_bytes(file.read_bytes().replace(b"I,", b"D,", 1))
     with pytest.raises(StagedDataError, match="do not hold the records that their manifest counts"):
-        by_tasks(spark, staging, work)
+        last_versions.collapse(spark, staging.store, work)
 
 
 @pytest.mark.parametrize("rule", [{}, {"mode": "soft_delete"}, {"mode": "history"}, {"on_misfit": "text"}])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.model.table import Column, TableName, TableSchema
-from loader.native_collapse.key_buckets import read_buckets, read_last_records
+from loader.native_collapse.key_buckets import read_buckets, read_last_records, summarise_last_records
 from loader.native_collapse.staged_lines import fill_buckets
 from loader.staging.documents import StagedFile
 
@@ -62,50 +62,67 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in read_last_records(SCHEMA, ["c0"], WINDOW, batches) for row in batch.to_pylist()]
 
 
+def summary_of(batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:
+    (row,) = [row for batch in summarise_last_records(SCHEMA, ["c0"], WINDOW, batches) for row in batch.to_pylist()]
+    return dict(row)
+
+
 def counts_of(tasks: Sequence[Sequence[Record]]) -> list[int]:
     every = Counter(op for records in tasks for op, *_ in records)
     new = Counter(op for records in tasks for op, seqno, *_ in records if AFTER < seqno <= THROUGH)
     return [*(every[op] for op in "IUD"), *(new[op] for op in "IUD")]
 
 
-@given(st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+def last_of(tasks: Sequence[Sequence[Record]]) -> dict[int, tuple[int, int, str]]:
+    by_key: dict[int, list[tuple[int, int, str]]] = {}
+    for op, seqno, offset, key, _ in (record for records in tasks for record in records):
+        if AFTER < seqno <= THROUGH:
+            by_key.setdefault(key, []).append((seqno, offset, op))
+    return {key: max(found) for key, found in by_key.items()}
+
+
+TASKS = st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4)
+
+
+@given(TASKS, st.integers(1, 5))
 def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int) -> None:
-    last: dict[int, Record] = {}
-    for record in (record for records in tasks for record in records if AFTER < record[1] <= THROUGH):
-        kept = last.setdefault(record[3], record)
-        if (record[1], record[2], record[0]) > (kept[1], kept[2], kept[0]):
-            last[record[3]] = record
-    found = buckets_of(tasks, buckets)
-    *rows, counts = rows_of(reversed(found))
-    got = {row["c0"]: (row["_op"], row["_seqno"], row["_row_offset"]) for row in rows}
-    assert len(rows) == len(got)
-    assert got == {key: record[:3] for key, record in last.items()}
-    assert {name: value for name, value in counts.items() if value is not None} == {"_counts": counts_of(tasks)}
-    assert counts.keys() == {"_op", "_seqno", "_row_offset", "_committed_at", "c0", "c1", "_counts"}
+    found, last = buckets_of(tasks, buckets), last_of(tasks)
+    rows = rows_of(reversed(found))
+    assert len(rows) == len(last)
+    assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows} == last
+    assert summary_of(found) == {
+        "_counts": counts_of(tasks),
+        "keys": len(last),
+        "deleted": sum(op == "D" for *_, op in last.values()),
+        "low": min(last, default=None),
+        "high": max(last, default=None),
+    }
 
 
-@given(st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+@given(TASKS, st.integers(1, 5))
 def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: int) -> None:
     """A partition gets any buckets whole, and the rows of counts are in one of them."""
     found = buckets_of(tasks, buckets)
-    parts = [
-        rows_of(batch.filter(pc.equal(batch["bucket"], bucket)) for batch in found) for bucket in range(buckets)
-    ]
-    counts = rows_of(batch.filter(batch["_counts"].is_valid()) for batch in found)
-    together = sorted((row["c0"], row["_seqno"]) for part in parts for row in part)
-    assert together == sorted((row["c0"], row["_seqno"]) for row in rows_of(found)[:-1])
-    assert sum(len({row["c0"] for row in part}) for part in parts) == len(together)
-    assert [row["_counts"] for row in counts] == [counts_of(tasks)]
+    parts = [[batch.filter(pc.equal(batch["bucket"], bucket)) for batch in found] for bucket in range(buckets)]
+    counts = [batch.filter(batch["_counts"].is_valid()) for batch in found]
+    assert sorted(row["c0"] for part in parts for row in rows_of(part)) == sorted(last_of(tasks))
+    assert rows_of(counts) == []
+    assert [summary_of(part)["_counts"] for part in (*parts, counts)] == [*[[0] * 6] * buckets, counts_of(tasks)]
 
 
 def test_values_are_those_of_the_last_record() -> None:
     tasks = [[("I", 5, 0, 1, "old"), ("I", 5, 1, 2, "é,b")], [("U", 6, 0, 1, "new")], [("D", 7, 0, 3, "")]]
-    *rows, _ = rows_of(buckets_of(tasks, 3))
-    assert sorted((row["c0"], row["_op"], row["c1"]) for row in rows) == [(1, "U", "new"), (2, "I", "é,b"), (3, "D", "")]
+    rows = rows_of(buckets_of(tasks, 3))
+    assert sorted((row["c0"], row["_op"], row["c1"]) for row in rows) == [
+        (1, "U", "new"),
+        (2, "I", "é,b"),
+        (3, "D", ""),
+    ]
 
 
 def test_a_partition_without_rows_is_empty() -> None:
     assert rows_of([]) == []
+    assert summary_of([]) == {"_counts": [0] * 6, "keys": 0, "deleted": 0, "low": None, "high": None}
 
 
 def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
