@@ -1,7 +1,8 @@
 """The last record of each key on a cluster, in two steps of Spark tasks. Spark shuffles staged lines between them.
 
 A task of the first step finds the last records of its files and puts their lines into buckets by the hash of the key.
-A task of the second step gets whole buckets. It finds the last records among their lines, and converts only these.
+A task of the second step gets whole buckets. It finds the last records among their lines, converts only these, and
+packs them as Arrow streams, which Spark can keep without conversion to its own rows.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ COUNTS = tuple(f"{age}_{op}" for age in ("all", "new") for op in "IUD")
 """What `_counts` counts, in its order: by op, all records of the files, and those in the window of seqnos."""
 BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>"
 """The columns of `read_buckets`."""
-SUMMARY_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}"
-"""The columns of `summarise_last_records`. The type is that of the first key column."""
+PACKED_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}, records binary"
+"""The columns of `pack_last_records`. The type is that of the first key column."""
 _COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
 _BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
 
@@ -72,10 +73,14 @@ def read_buckets(
         yield _row_of_counts(counts)
 
 
-def read_last_records(
+def pack_last_records(
     schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the last record of each key in some buckets, with the columns of `read_columns`.
+    """Yield the last record of each key in some buckets, packed, and a summary of them in the first row.
+
+    The columns are those of PACKED_DDL. `_counts` are the sums of the rows of counts among the batches, `keys` the
+    number of records, `deleted` the number of those whose op is D, and `low` and `high` the ends of the first key
+    column, or NULL. In the other rows only `records` is not NULL.
 
     Args:
         schema: of the files.
@@ -87,46 +92,58 @@ def read_last_records(
         RuntimeError: kernels cannot read the lines, see `why_not_native`.
     """
     with carried_or_left():
-        records, _ = _last_records(schema, key, window, batches)
-        yield from records.to_batches(max_chunksize=BATCH_ROWS)
-
-
-def summarise_last_records(
-    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Yield one row about what `read_last_records` yields, with the columns of SUMMARY_DDL.
-
-    `_counts` are the sums of the rows of counts among the batches, `keys` the number of records, `deleted` the number
-    of those whose op is D, and `low` and `high` the ends of the first key column, or NULL.
-    """
-    with carried_or_left():
-        records, counts = _last_records(schema, key, window, batches)
+        lines, rows, counts = _joined(batches)
+        records = _last_records(lines, rows, schema, key, window)
         ends = pc.min_max(records[key[0]])
-        row = {
-            "_counts": pa.array([counts], pa.list_(pa.int64())),
-            "keys": pa.array([len(records)]),
-            "deleted": pa.array([pc.sum(pc.equal(records["_op"], "D")).as_py() or 0]),
-            "low": _of_one(ends["min"]),
-            "high": _of_one(ends["max"]),
-        }
-        yield pa.RecordBatch.from_pydict(row)
+        summary = pa.RecordBatch.from_pydict(
+            {
+                "_counts": pa.array([counts], _COUNTS_FIELD.type),
+                "keys": pa.array([len(records)]),
+                "deleted": pa.array([pc.sum(pc.equal(records["_op"], "D")).as_py() or 0]),
+                "low": pa.repeat(ends["min"], 1),  # also values that Python does not have, such as dates of the year 0
+                "high": pa.repeat(ends["max"], 1),
+                "records": pa.nulls(1, pa.binary()),
+            }
+        )
+        yield summary
+        for batch in records.to_batches(max_chunksize=BATCH_ROWS):
+            nulls = [pa.nulls(1, field.type) for field in summary.schema][:-1]
+            packed = pa.array([_packed(batch)], pa.binary())
+            yield pa.RecordBatch.from_arrays([*nulls, packed], schema=summary.schema)
 
 
-def _of_one(value: pa.Scalar) -> pa.Array:
-    """Return an array of one value, also of values that Python does not have, such as dates of the year 0."""
-    return pa.repeat(value, 1)
+def unpack_records(columns: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield records that `pack_last_records` packed.
+
+    Args:
+        columns: of the records.
+        batches: their column is `records`.
+    """
+    for batch in batches:
+        for packed in batch["records"].drop_null():
+            with pa.ipc.open_stream(packed.as_buffer()) as stream:
+                yield from (found.select(columns) for found in stream)
 
 
-def _last_records(
-    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
-) -> tuple[pa.Table, list[int]]:
-    """Return the last records of the buckets, and the sums of their rows of counts."""
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> tuple[Bytes, int, list[int]]:
+    """Return all lines of buckets, their number, and the sums of the rows of counts."""
     pieces, rows, counts = list[bytes](), 0, np.zeros(len(COUNTS), np.int64)
     for batch in batches:
         pieces += batch["lines"].drop_null().to_pylist()
         rows += sum(batch["line_count"].drop_null().to_pylist())
         counts += np.array(batch["_counts"].drop_null().to_pylist(), np.int64).reshape(-1, len(COUNTS)).sum(axis=0)
-    lines = np.frombuffer(bytearray().join(pieces), np.uint8)
+    return np.frombuffer(bytearray().join(pieces), np.uint8), rows, counts.tolist()
+
+
+def _last_records(lines: Bytes, rows: int, schema: TableSchema, key: Sequence[str], window: Window) -> pa.Table:
+    """Return the last record of each key, with the columns of `read_columns`. The lines are overwritten."""
     records, hashes = _index(lines, rows, schema, os.urandom(16))
     size = keep(lines, _last(records, hashes, window))
     try:
@@ -134,7 +151,7 @@ def _last_records(
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
     check_keys(found, key)
-    return found, counts.tolist()
+    return found
 
 
 def _index(lines: Bytes, rows: int, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:

@@ -2,4 +2,4 @@
 -- merge-on-read; IN becomes a left semi join with the keys broadcast, so only key columns are read.
 DELETE FROM {branch}
 WHERE {within}
-  AND ({key}) IN (SELECT {hint} {key_columns} FROM loader_changes)
+  AND ({key}) IN (SELECT {hint} {key_columns} FROM loader_changed_keys)

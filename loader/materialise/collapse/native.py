@@ -17,7 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.collapse.key_range import key_between
-from loader.materialise.collapse.native_records import MOST_FILE_BYTES, add_text_columns, has_last_records, record_ddl
+from loader.materialise.collapse.native_records import (
+    MOST_FILE_BYTES,
+    add_text_columns,
+    ddl,
+    has_last_records,
+    record_types,
+)
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
@@ -83,5 +89,5 @@ def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept
 
 
 def _frame(session: SparkSession, folder: Path, work: Work) -> DataFrame:
-    reader = session.read.schema(record_ddl(work)).option("datetimeRebaseMode", "CORRECTED")
+    reader = session.read.schema(ddl(record_types(work))).option("datetimeRebaseMode", "CORRECTED")
     return add_text_columns(reader.parquet(folder.as_uri()).withColumn("_new", sf.lit(True)), work)

@@ -5,7 +5,7 @@ Kernels read records of one schema, with all columns, whose values fit their col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -43,11 +43,16 @@ def has_last_records(work: Work) -> bool:
     return max(file.bytes for file in work.files) <= MOST_FILE_BYTES
 
 
-def record_ddl(work: Work) -> str:
-    """Return the columns and types of `native_collapse.arrow_columns.read_columns` for Spark."""
+def record_types(work: Work) -> dict[str, str]:
+    """Return the columns of `native_collapse.arrow_columns.read_columns` with their types in Spark."""
     named = zip(places(work.schema), work.schema.columns, strict=True)
-    columns = ", ".join(f"{place} {spark_type(column, work.name)}" for place, column in named)
-    return f"_op string, _seqno bigint, _row_offset bigint, _committed_at timestamp, {columns}"
+    meta = {"_op": "string", "_seqno": "bigint", "_row_offset": "bigint", "_committed_at": "timestamp"}
+    return meta | {place: spark_type(column, work.name) for place, column in named}
+
+
+def ddl(types: Mapping[str, str]) -> str:
+    """Return columns and their types as Spark reads them."""
+    return ", ".join(f"{name} {type_}" for name, type_ in types.items())
 
 
 def add_text_columns(records: DataFrame, work: Work) -> DataFrame:
@@ -61,7 +66,7 @@ def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Se
     An action fails if a file differs from its manifest, or inside `left_to_spark` if kernels cannot read it.
     """
     read = partial(read_records, store.root, work.file_groups[0].schema, key_places(work.schema))
-    records = task_frame(session, store.root, read, groups, record_ddl(work))
+    records = task_frame(session, store.root, read, groups, ddl(record_types(work)))
     return add_text_columns(records.withColumn("_new", sf.lit(True)), work)
 
 

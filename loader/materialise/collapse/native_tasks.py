@@ -1,13 +1,14 @@
 """Collapses the records of a merge with compiled kernels in the tasks of a cluster.
 
-Spark shuffles the staged lines of the last records by key, in buckets: see `loader.native_collapse.key_buckets`. The
-lines are kept, and each action on the changes converts them again. That takes less time than to keep converted rows.
+Spark shuffles the staged lines of the last records by key, in buckets, and keeps the records as Arrow streams: see
+`loader.native_collapse.key_buckets`. Only statements that write or compare rows convert them to rows of Spark.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -18,10 +19,11 @@ from pyspark.sql import functions as sf
 from loader.materialise.collapse.key_range import key_between, key_texts, key_type
 from loader.materialise.collapse.native_records import (
     add_text_columns,
+    ddl,
     group_files,
     has_last_records,
     left_to_spark,
-    record_ddl,
+    record_types,
 )
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places
@@ -29,10 +31,10 @@ from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.key_buckets import (
     BUCKET_DDL,
     COUNTS,
-    SUMMARY_DDL,
+    PACKED_DDL,
+    pack_last_records,
     read_buckets,
-    read_last_records,
-    summarise_last_records,
+    unpack_records,
 )
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.spark.job import on_one_machine
@@ -53,32 +55,36 @@ def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Change
     if on_one_machine(session) or not has_last_records(work):
         return None
     with ExitStack() as kept:
-        lines = _bucketed_lines(session, store, work).persist()
-        kept.callback(lines.unpersist)
+        packed = _packed_records(session, store, work).persist()
+        kept.callback(packed.unpersist)
         try:
-            return _changes(lines, work, kept)
+            return _changes(packed, work, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
             return None
 
 
-def _bucketed_lines(session: SparkSession, store: Store, work: Work) -> DataFrame:
-    """Return the lines of the last records of each task's files. Each partition has whole buckets of all tasks."""
-    group = work.file_groups[0]
+def _packed_records(session: SparkSession, store: Store, work: Work) -> DataFrame:
+    """Return the last records, and a summary of each partition, with the columns of PACKED_DDL."""
+    (group,) = work.file_groups
+    (counted,) = group.ranges
+    window = counted.after_seqno, counted.last_seqno
     pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
     buckets = _BUCKETS * len(pieces)
-    read = partial(read_buckets, store.root, group.schema, _window(work), os.urandom(16), buckets)
+    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), buckets)
     # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
-    return task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
+    lines = task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
+    pack = partial(pack_last_records, group.schema, key_places(work.schema), window)
+    return mapped_frame(lines, pack, PACKED_DDL.format(type=key_type(work.schema)))
 
 
-def _changes(lines: DataFrame, work: Work, kept: ExitStack) -> Changes:
-    key, schema = key_places(work.schema), work.file_groups[0].schema
-    found = _summary(lines, work)
+def _changes(packed: DataFrame, work: Work, kept: ExitStack) -> Changes:
+    found = _summary(packed, work)
     counts = {name: found[name] for name in COUNTS}
     if {op: counts[f"all_{op}"] for op in "IUD"} != work.ops:
         raise NotSupportedNatively("the files do not hold what their manifest counts")
-    records = mapped_frame(lines, partial(read_last_records, schema, key, _window(work)), record_ddl(work))
+    types = record_types(work)
+    records = _unpacked(packed, types)
     return Changes(
         frame=add_text_columns(records.withColumn("_new", sf.lit(True)), work),
         keys=found["keys"],
@@ -91,22 +97,20 @@ def _changes(lines: DataFrame, work: Work, kept: ExitStack) -> Changes:
         misfits={},
         partial=False,
         kept=kept.pop_all(),
+        key_frame=_unpacked(packed, {place: types[place] for place in key_places(work.schema)}),
     )
 
 
-def _summary(lines: DataFrame, work: Work) -> dict[str, Any]:
-    """Return the sums over all partitions, and the ends of the first key column as text. This query keeps the lines."""
-    find = partial(summarise_last_records, work.file_groups[0].schema, key_places(work.schema), _window(work))
-    parts = mapped_frame(lines, find, SUMMARY_DDL.format(type=key_type(work.schema)))
+def _unpacked(packed: DataFrame, types: Mapping[str, str]) -> DataFrame:
+    """Return columns of all records, with their types. Each action unpacks them again."""
+    return mapped_frame(packed.select("records"), partial(unpack_records, tuple(types)), ddl(types))
+
+
+def _summary(packed: DataFrame, work: Work) -> dict[str, Any]:
+    """Return the sums of all summaries, and the ends of the first key column as text. This query fills the cache."""
     counted = {name: sf.col("_counts")[place] for place, name in enumerate(COUNTS)}
     numbers = counted | {name: sf.col(name) for name in ("keys", "deleted")}
     sums = [sf.coalesce(sf.sum(number), sf.lit(0)).alias(name) for name, number in numbers.items()]
     with left_to_spark():
-        row = parts.agg(*sums, *key_texts(work.schema, sf.min("low"), sf.max("high"))).first()
+        row = packed.agg(*sums, *key_texts(work.schema, sf.min("low"), sf.max("high"))).first()
     return row.asDict() if row else {}
-
-
-def _window(work: Work) -> tuple[int, int]:
-    """Return the seqnos between which records count: after the first one, up to the second one."""
-    (counted,) = work.file_groups[0].ranges
-    return counted.after_seqno, counted.last_seqno

@@ -29,6 +29,7 @@ class Changes:
         partial: records lack columns, and must be completed before a merge.
         kept: the resources that `release` frees.
         sorted: the rows are sorted by key, and each partition has a contiguous range.
+        key_frame: the key columns of all rows, if they can be read without the other columns.
     """
 
     frame: DataFrame
@@ -43,6 +44,12 @@ class Changes:
     partial: bool
     kept: ExitStack
     sorted: bool = False
+    key_frame: DataFrame | None = None
+
+    @property
+    def changed_keys(self) -> DataFrame:
+        """A frame with the key columns of all rows."""
+        return self.frame if self.key_frame is None else self.key_frame
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Persist another frame until `release`."""

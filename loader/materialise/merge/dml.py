@@ -40,6 +40,7 @@ def build_statements(session: SparkSession, changes: Changes, work: Work, branch
     changes.frame.createOrReplaceTempView("loader_changes")
     if mode == "history":
         return (_insert(session, changes, work, branch.target, "true"),)
+    changes.changed_keys.createOrReplaceTempView("loader_changed_keys")
     delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
     insert = _insert(session, changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
     return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.rows_to_insert else ()))
@@ -64,7 +65,7 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
         within=changes.within,
         key=identifiers(work.layout.key),
         key_columns=", ".join(key_places(work.schema)),
-        hint="/*+ BROADCAST(loader_changes) */" if changes.keys <= _BROADCAST_KEYS else "",
+        hint="/*+ BROADCAST(loader_changed_keys) */" if changes.keys <= _BROADCAST_KEYS else "",
     )
 
 

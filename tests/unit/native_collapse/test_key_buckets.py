@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.model.table import Column, TableName, TableSchema
-from loader.native_collapse.key_buckets import read_buckets, read_last_records, summarise_last_records
+from loader.native_collapse.key_buckets import pack_last_records, read_buckets, unpack_records
 from loader.native_collapse.staged_lines import fill_buckets
 from loader.staging.documents import StagedFile
 
@@ -58,13 +58,15 @@ def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[pa.Recor
         return [batch for file in files for batch in read_buckets(root, SCHEMA, WINDOW, SECRET, buckets, [file])]
 
 
-def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
-    return [row for batch in read_last_records(SCHEMA, ["c0"], WINDOW, batches) for row in batch.to_pylist()]
-
-
-def summary_of(batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:
-    (row,) = [row for batch in summarise_last_records(SCHEMA, ["c0"], WINDOW, batches) for row in batch.to_pylist()]
-    return dict(row)
+def packed(batches: Iterable[pa.RecordBatch]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the summary of a partition and its records."""
+    summary, *records = pack_last_records(SCHEMA, ["c0"], WINDOW, batches)
+    (row,) = summary.to_pylist()
+    assert row.pop("records") is None
+    columns = ["c1", "c0", "_op", "_seqno", "_row_offset"]
+    unpacked = list(unpack_records(columns, [summary.select(["records"]), *records]))
+    assert all(batch.schema.names == columns for batch in unpacked)
+    return row, [found for batch in unpacked for found in batch.to_pylist()]
 
 
 def counts_of(tasks: Sequence[Sequence[Record]]) -> list[int]:
@@ -86,11 +88,11 @@ TASKS = st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4)
 
 @given(TASKS, st.integers(1, 5))
 def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int) -> None:
-    found, last = buckets_of(tasks, buckets), last_of(tasks)
-    rows = rows_of(reversed(found))
+    last = last_of(tasks)
+    summary, rows = packed(reversed(buckets_of(tasks, buckets)))
     assert len(rows) == len(last)
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows} == last
-    assert summary_of(found) == {
+    assert summary == {
         "_counts": counts_of(tasks),
         "keys": len(last),
         "deleted": sum(op == "D" for *_, op in last.values()),
@@ -103,16 +105,17 @@ def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], bu
 def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: int) -> None:
     """A partition gets any buckets whole, and the rows of counts are in one of them."""
     found = buckets_of(tasks, buckets)
-    parts = [[batch.filter(pc.equal(batch["bucket"], bucket)) for batch in found] for bucket in range(buckets)]
-    counts = [batch.filter(batch["_counts"].is_valid()) for batch in found]
-    assert sorted(row["c0"] for part in parts for row in rows_of(part)) == sorted(last_of(tasks))
-    assert rows_of(counts) == []
-    assert [summary_of(part)["_counts"] for part in (*parts, counts)] == [*[[0] * 6] * buckets, counts_of(tasks)]
+    parts = [packed(batch.filter(pc.equal(batch["bucket"], each)) for batch in found) for each in range(buckets)]
+    counts, no_rows = packed(batch.filter(batch["_counts"].is_valid()) for batch in found)
+    assert sorted(row["c0"] for _, rows in parts for row in rows) == sorted(last_of(tasks))
+    assert no_rows == []
+    assert [summary["_counts"] for summary, _ in parts] == [[0] * 6] * buckets
+    assert counts["_counts"] == counts_of(tasks)
 
 
 def test_values_are_those_of_the_last_record() -> None:
     tasks = [[("I", 5, 0, 1, "old"), ("I", 5, 1, 2, "é,b")], [("U", 6, 0, 1, "new")], [("D", 7, 0, 3, "")]]
-    rows = rows_of(buckets_of(tasks, 3))
+    _, rows = packed(buckets_of(tasks, 3))
     assert sorted((row["c0"], row["_op"], row["c1"]) for row in rows) == [
         (1, "U", "new"),
         (2, "I", "é,b"),
@@ -121,8 +124,7 @@ def test_values_are_those_of_the_last_record() -> None:
 
 
 def test_a_partition_without_rows_is_empty() -> None:
-    assert rows_of([]) == []
-    assert summary_of([]) == {"_counts": [0] * 6, "keys": 0, "deleted": 0, "low": None, "high": None}
+    assert packed([]) == ({"_counts": [0] * 6, "keys": 0, "deleted": 0, "low": None, "high": None}, [])
 
 
 def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:
     with pytest.raises(RuntimeError, match=r"left to Spark SQL: .*2147483648"):
-        rows_of(buckets_of([[("I", 5, 0, 1 << 31, "a")]], 2))
+        packed(buckets_of([[("I", 5, 0, 1 << 31, "a")]], 2))
 
 
 def test_lines_that_are_missing_are_noticed() -> None:
