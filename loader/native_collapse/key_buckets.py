@@ -45,7 +45,7 @@ Window = tuple[int, int]
 
 
 def read_buckets(
-    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: int, files: Sequence[StagedFile]
+    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: Sequence[int], files: Sequence[StagedFile]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the lines of the last record of each key in staged files by bucket, then a row of counts.
 
@@ -56,7 +56,7 @@ def read_buckets(
         schema: of the files, which has a key.
         window: the records that count.
         secret: 16 bytes, the same for all tasks. Nobody else can find keys that fall into one bucket.
-        buckets: the number of buckets.
+        buckets: the numbers of the buckets.
         files: of one schema. They are in memory together.
 
     Raises:
@@ -167,16 +167,16 @@ def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
     return chosen
 
 
-def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: int) -> pa.RecordBatch:
-    bounds, rows = np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int64)
+def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: Sequence[int]) -> pa.RecordBatch:
+    bounds, rows = np.zeros(len(buckets) + 1, np.int32), np.zeros(len(buckets), np.int64)
     out = np.empty(len(lines), np.uint8)
     size = fill_buckets(lines, wanted, hashes, bounds, rows, out)
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(out[:size])]
     columns = [
-        pa.array(np.arange(buckets, dtype=np.int32)),
+        pa.array(buckets, pa.int32()),
         pa.array(rows),
-        pa.Array.from_buffers(pa.binary(), buckets, buffers),
-        pa.nulls(buckets, _COUNTS_FIELD.type),
+        pa.Array.from_buffers(pa.binary(), len(buckets), buffers),
+        pa.nulls(len(buckets), _COUNTS_FIELD.type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_BUCKET_SCHEMA)
 

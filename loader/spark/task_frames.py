@@ -63,6 +63,23 @@ def mapped_frame(
     return frame.mapInArrow(batches, layout)
 
 
+def hash_numbers(session: SparkSession, partitions: int) -> list[int]:
+    """Return a number for each partition: `repartition` by a column of these int values fills each of them with one.
+
+    Spark hashes the values. So numbers from 0 on would leave many partitions empty.
+    """
+    from pyspark.sql import functions as sf
+
+    found, tried = dict[int, int](), 0
+    while len(found) < partitions:
+        numbers = session.range(tried, tried + 16 * partitions, numPartitions=1)
+        tried += 16 * partitions
+        number = sf.col("id").cast("int")
+        for place, value in numbers.select(sf.pmod(sf.hash(number), sf.lit(partitions)), number).collect():
+            found.setdefault(place, value)
+    return [found[place] for place in range(partitions)]
+
+
 def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:
     return read(pieces[number])
 

@@ -38,7 +38,7 @@ from loader.native_collapse.key_buckets import (
 )
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.spark.job import on_one_machine
-from loader.spark.task_frames import mapped_frame, task_frame
+from loader.spark.task_frames import hash_numbers, mapped_frame, task_frame
 from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
@@ -46,8 +46,6 @@ _MOST_BYTES = 64 * 1024 * 1024
 """Size of the files of one task, unless a single file is larger."""
 _FEWEST_BYTES = 4 * 1024 * 1024
 """Fewer bytes are not worth a task."""
-_BUCKETS = 16
-"""Buckets per partition. Spark chooses the partition of a bucket, and with several their sizes become similar."""
 
 
 def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
@@ -70,8 +68,7 @@ def _packed_records(session: SparkSession, store: Store, work: Work) -> DataFram
     (counted,) = group.ranges
     window = counted.after_seqno, counted.last_seqno
     pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
-    buckets = _BUCKETS * len(pieces)
-    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), buckets)
+    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), hash_numbers(session, len(pieces)))
     # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
     lines = task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
     pack = partial(pack_last_records, group.schema, key_places(work.schema), window)

@@ -55,7 +55,7 @@ def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[pa.Recor
     with TemporaryDirectory() as name:
         files = [staged(Path(name), number, records) for number, records in enumerate(tasks)]
         root = f"file://{name}"
-        return [batch for file in files for batch in read_buckets(root, SCHEMA, WINDOW, SECRET, buckets, [file])]
+        return [batch for file in files for batch in read_buckets(root, SCHEMA, WINDOW, SECRET, range(buckets), [file])]
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -131,7 +131,7 @@ def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> 
     file = staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])
     fewer = file.model_copy(update={"inserts": 1})
     with pytest.raises(RuntimeError, match="left to Spark SQL: the lines are not in the format"):
-        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, [fewer]))
+        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, [3, 1], [fewer]))
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:
