@@ -7,7 +7,6 @@ warehouse. NULL equals NULL, and -0.0 differs from 0.0.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -41,9 +40,8 @@ def net_changes(changes: Changes, work: Work) -> Changes:
     values = (sf.col(column.value).cast(column.type).alias(column.value) for column in image)
     frame = changes.keep(by_image.where("net <> 0").select("meta.*", *values, "net"))
     found = _counted(frame, image)
-    return replace(
-        changes,
-        frame=frame,
+    return changes.with_rows(
+        frame,
         keys=found["images"],
         rows_to_insert=found["added"],
         rows_to_delete=found["removed"],

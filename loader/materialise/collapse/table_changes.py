@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -50,6 +51,10 @@ class Changes:
     def changed_keys(self) -> DataFrame:
         """A frame with the key columns of all rows."""
         return self.frame if self.key_frame is None else self.key_frame
+
+    def with_rows(self, frame: DataFrame, **counts: Any) -> Changes:
+        """Return changes with other rows, and with other values of some attributes."""
+        return replace(self, frame=frame, key_frame=None, sorted=False, **counts)
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Persist another frame until `release`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row, Window
@@ -128,7 +128,7 @@ def _fixing_changes(
     # Not by the keys themselves: Spark would make 0.0 of -0.0.
     same = {f"_same_{c.value}": comparable(c, c.value) for c in work.layout.image if c.value in keys}
     once = kept.withColumns(same).dropDuplicates(list(same)).drop(*same)
-    return replace(changes, frame=once, keys=rows, rows_to_insert=rows, within=within, sorted=False)
+    return changes.with_rows(once, keys=rows, rows_to_insert=rows, within=within)
 
 
 def _equal(column: TableColumn, place: str) -> Expression:

@@ -156,7 +156,7 @@ def _compare(
             rows = collapse(warehouse.session, chain.store, counted)
             kept.callback(rows.release)
             keys = list(key_places(work.schema))
-            changes = replace(changes, frame=changes.frame.join(rows.frame.select(*keys), keys, "left_semi"))
+            changes = changes.with_rows(changes.frame.join(rows.frame.select(*keys), keys, "left_semi"))
         found = diff_rows(warehouse, changes, work, whole=whole)
         kept.callback(found.release)
         return _correct(warehouse, work, found, metadata, applied, part, publish=publish, approved_by=approved_by)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.errors import StagedDataError
-from loader.materialise.collapse import last_versions, native_tasks
+from loader.materialise.collapse import last_versions, native, native_tasks
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.load import native_load, row_insert
 from loader.materialise.plan.merge_plan import Work
@@ -21,6 +21,7 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
 from tests.integration.materialise.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
 from tests.integration.materialise.test_native_load import by_pyiceberg
+from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
 
@@ -37,7 +38,7 @@ UNUSUAL = {
 @pytest.fixture(autouse=True)
 def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks work like on a cluster, and each file has its own task."""
-    for module in (last_versions, native_tasks, native_load, row_insert):
+    for module in (last_versions, native, native_tasks, native_load, row_insert):
         monkeypatch.setattr(module, "on_one_machine", lambda _: False)
     monkeypatch.setattr(native_tasks, "_FEWEST_BYTES", 1)
     monkeypatch.setattr(native_tasks, "_MOST_BYTES", 1)
@@ -171,3 +172,19 @@ def test_a_merge(lake: Lake) -> None:
     values = {row["k"]: row["v"] for row in by_pyiceberg(lake, PLAIN.name)}
     assert values == {0: 0, 1: 9, 2: 3, 3: 3, 4: 4, 5: 5, 7: 9, 8: 9}
     assert lake.one(lake.merged()).status == "already"
+
+
+@pytest.mark.parametrize("until", [0, number(1, 1300)], ids=["to the end", "to an earlier position"])
+def test_a_replay_corrects_only_rows_that_differ(lake: Lake, until: int) -> None:
+    """A DELETE by all changed keys would remove the rows that are right."""
+    lake.one(lake.loaded(lake.staging.load(PLAIN, [(key, None, key) for key in range(6)], P0, 3)))
+    changes = [Change("U", NEW + place, place, (key, None, 10 + key)) for place, key in enumerate((1, 2, 3))]
+    changes += [Change("U", number(1, 1500), 4, (4, None, 14))]
+    lake.staging.interval(P0, P1, [(PLAIN, changes)], parts=2)
+    lake.one(lake.merged())
+    before = by_pyiceberg(lake, PLAIN.name)
+    lake.sql(f"UPDATE {lake.warehouse.name(PLAIN.name)} SET v = -1 WHERE k = 2")
+    (found,) = replayed(lake, number(1, 1000), until=until, publish=True).tables
+    assert (found.status, found.inserts, found.updates, found.deletes, found.error) == ("published", 0, 1, 0, None)
+    after = by_pyiceberg(lake, PLAIN.name)
+    assert sorted((row["k"], row["v"]) for row in after) == sorted((row["k"], row["v"]) for row in before)

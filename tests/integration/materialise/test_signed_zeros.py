@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from loader.materialise.collapse import last_versions
+from loader.materialise.collapse import last_versions, native_tasks
 from loader.model.table import Column
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
@@ -17,13 +17,15 @@ pytestmark = pytest.mark.integration
 P0, P1, P2 = position(1, 1000), position(1, 2000), position(1, 3000)
 
 
-@pytest.mark.parametrize(("kind", "native"), [("float", True), ("double", False)])
+@pytest.mark.parametrize(("kind", "way"), [("float", "threads"), ("double", "tasks"), ("double", "sql")])
 @pytest.mark.parametrize(("before", "after"), [("-0", "0"), ("0", "-0")])
 def test_a_zero_changes_its_sign(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str, native: bool, before: str, after: str
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str, way: str, before: str, after: str
 ) -> None:
-    if not native:
+    if way != "threads":
         monkeypatch.setattr(last_versions, "collapse_natively", lambda *_: None)
+    if way == "tasks":
+        monkeypatch.setattr(native_tasks, "on_one_machine", lambda _: False)
     zeros = table("zeros", [Column("k", kind), Column("n", "int")], ["k"])
     lake.loaded(lake.staging.load(zeros, [("1.5", 1)], P0))
     lake.staging.interval(P0, P1, [(zeros, [Change("I", number(1, 1100), 5, (before, 1))])])
