@@ -37,6 +37,9 @@ BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>
 """The columns of `read_buckets`."""
 PACKED_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}, records binary"
 """The columns of `pack_last_records`. The type is that of the first key column."""
+_PART_BYTES = 8 * 1024 * 1024
+"""Size of the lines or records that become one row or less of Spark, unless a single one is larger."""
+_NEWLINE = ord("\n")
 _COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
 _BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
 
@@ -68,9 +71,10 @@ def read_buckets(
         rows = sum(file.rows for file in files)
         records, hashes = _index(lines, rows, schema, secret)
         counted = count_records(records, window)
-        yield _bucket_batch(lines, _last(records, hashes, window), hashes, buckets)
-        counts = [*counted[0].values(), *counted[1].values()]
-        yield _row_of_counts(counts)
+        wanted = _last(records, hashes, window)
+        for part, places in _parts(lines):
+            yield _bucket_batch(part, wanted[places], hashes[places], buckets)
+        yield _row_of_counts([*counted[0].values(), *counted[1].values()])
 
 
 def pack_last_records(
@@ -106,7 +110,7 @@ def pack_last_records(
             }
         )
         yield summary
-        for batch in records.to_batches(max_chunksize=BATCH_ROWS):
+        for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
             nulls = [pa.nulls(1, field.type) for field in summary.schema][:-1]
             packed = pa.array([_packed(batch)], pa.binary())
             yield pa.RecordBatch.from_arrays([*nulls, packed], schema=summary.schema)
@@ -165,6 +169,21 @@ def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
     chosen = np.zeros(len(records), np.uint8)
     choose_last(records, hashes, window, (0, 1), chosen)
     return chosen
+
+
+def _parts(lines: Bytes) -> Iterator[tuple[Bytes, slice]]:
+    """Yield whole lines of bounded size, and their places among all lines."""
+    begin, first = 0, 0
+    while begin < len(lines):
+        newlines = np.flatnonzero(lines[begin : begin + _PART_BYTES] == _NEWLINE)
+        last = newlines[-1] if len(newlines) else np.argmax(lines[begin:] == _NEWLINE)  # a line can be longer
+        end, count = begin + int(last) + 1, max(1, len(newlines))
+        yield lines[begin:end], slice(first, first + count)
+        begin, first = end, first + count
+
+
+def _rows_of_part(records: pa.Table) -> int:
+    return max(1, min(BATCH_ROWS, _PART_BYTES * len(records) // max(1, int(records.nbytes))))
 
 
 def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: Sequence[int]) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.model.table import Column, TableName, TableSchema
+from loader.native_collapse import key_buckets
 from loader.native_collapse.key_buckets import pack_last_records, read_buckets, unpack_records
 from loader.native_collapse.staged_lines import fill_buckets
 from loader.staging.documents import StagedFile
@@ -86,10 +87,12 @@ def last_of(tasks: Sequence[Sequence[Record]]) -> dict[int, tuple[int, int, str]
 TASKS = st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4)
 
 
-@given(TASKS, st.integers(1, 5))
-def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int) -> None:
+@given(TASKS, st.integers(1, 5), st.sampled_from([1, 100, 1 << 20]))
+def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int, size: int) -> None:
     last = last_of(tasks)
-    summary, rows = packed(reversed(buckets_of(tasks, buckets)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_buckets, "_PART_BYTES", size)
+        summary, rows = packed(reversed(buckets_of(tasks, buckets)))
     assert len(rows) == len(last)
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows} == last
     assert summary == {
@@ -121,6 +124,15 @@ def test_values_are_those_of_the_last_record() -> None:
         (2, "I", "é,b"),
         (3, "D", ""),
     ]
+
+
+def test_rows_of_spark_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_buckets, "_PART_BYTES", 100)
+    tasks = [[("I", 5, offset, offset, "x" * size) for offset, size in enumerate((1, 300, 2, 3, 4, 5))]]
+    found = buckets_of(tasks, 1)
+    sizes = [len(line) for batch in found for line in batch["lines"].to_pylist() if line]
+    assert sizes == [33, 332, 69, 73]
+    assert [batch["records"].null_count for batch in pack_last_records(SCHEMA, ["c0"], WINDOW, found)] == [1, *[0] * 6]
 
 
 def test_a_partition_without_rows_is_empty() -> None:
