@@ -195,7 +195,8 @@ class Plan(Document, Shaping):
             table, and only in the last interval of a backlog.
         schemas_at: the end of the log at that time. It equals the stop of the last interval of a backlog only. For
             earlier intervals, a later statement could have altered a table.
-        side_effects: names of tables whose changes also change other tables; see loader.source.side_effects.
+        side_effects: names of tables: a statement with one of them may change others; see SideEffects.named.
+        side_effects_of_writes: the same for statements that write to one of them; see SideEffects.written.
         read_before: the GTID set of transactions that are skipped because they were read from the server of the older
             generation; empty if the interval contains none.
         folds: the server stores table names in lower case, however a statement writes them (lower_case_table_names).
@@ -211,7 +212,7 @@ class Plan(Document, Shaping):
 
     LATER = (
         *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
-        *("folds", "unlogged_cascades", "cascading", "skips"),
+        *("folds", "unlogged_cascades", "cascading", "skips", "side_effects_of_writes"),
     )
 
     source: str
@@ -224,6 +225,7 @@ class Plan(Document, Shaping):
     schemas: str = ""
     schemas_at: str = ""
     side_effects: tuple[str, ...] = ()
+    side_effects_of_writes: tuple[str, ...] = ()
     side_effects_at: str = ""
     read_before: str = ""
     folds: bool = False

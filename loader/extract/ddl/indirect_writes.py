@@ -1,7 +1,7 @@
 """Whether a statement that is logged instead of rows may change other tables than those it names.
 
 Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan lists the server's tables of
-that kind (`Plan.side_effects`), read before the end of the log. So the list is valid for an interval that stops there,
+that kind, see `loader.source.side_effects`, read before the end of the log. So the list is valid for an interval that stops there,
 unless a statement of the interval changes which tables are of that kind.
 """
 
@@ -71,7 +71,9 @@ def may_write_indirectly(
     known = plan.side_effects_at and plan.side_effects_at == plan.stop and _inside(statement, plan)
     if not known or any(map(_defines, interval)):
         return True
-    return not words.isdisjoint(plan.side_effects)
+    if not words.isdisjoint(plan.side_effects):
+        return True
+    return not {name.table.casefold() for name in names}.isdisjoint(plan.side_effects_of_writes)
 
 
 def _inside(statement: LogStatement, plan: Plan) -> bool:

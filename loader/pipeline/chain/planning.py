@@ -20,7 +20,7 @@ from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.foreign_keys import find_unlogged_tables, logs_cascades
 from loader.source.schemas import find_tables, read_ambiguous_tables
-from loader.source.side_effects import read_side_effects
+from loader.source.side_effects import SideEffects, read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import CapturedTables
@@ -98,7 +98,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         untold=tuple(schema.as_dict() for schema in read.untold),
         schemas=read.late,
         schemas_at=str(read.stop) if read.late else "",
-        side_effects=read.side_effects or (),
+        side_effects=read.side_effects.named if read.side_effects else (),
+        side_effects_of_writes=read.side_effects.written if read.side_effects else (),
         side_effects_at="" if read.side_effects is None else str(read.stop),
         folds=read.folds,
         unlogged_cascades=not read.logs_cascades,
@@ -184,7 +185,7 @@ def _extend_chain(
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
         if change["stop"] != template.stop:
-            change |= {"side_effects": (), "side_effects_at": ""}
+            change |= {"side_effects": (), "side_effects_of_writes": (), "side_effects_at": ""}
         plan = template.model_copy(update=change)
         plan = plan.model_copy(update={"skips": skips(plan.start_seqno, plan.stop_seqno)})
         plans.append(chain.extend(plan))
@@ -200,7 +201,7 @@ class _SourceState:
 
     Attributes:
         stop: the end of the log.
-        untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
+        untold, late, side_effects, folds: see Plan.untold, Plan.schemas, SideEffects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
         cascading: see Plan.cascading.
         sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
@@ -209,7 +210,7 @@ class _SourceState:
     stop: Position
     untold: list[TableSchema]
     late: str
-    side_effects: tuple[str, ...] | None
+    side_effects: SideEffects | None
     folds: bool
     logs_cascades: bool
     cascading: list[TableName]

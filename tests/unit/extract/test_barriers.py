@@ -19,9 +19,10 @@ SHOP = TableFilter(include=("shop.*",), exclude=("shop.secret",))
 STOP = "binlog.000001:5000"
 PLAN = Plan(
     source="shop", generation="0001", identity=Identity(kind="mysql", version="9", server_id=1, uuid="u"),
-    start="binlog.000001:4", stop=STOP, shift=0, tables=SHOP, side_effects=("audited", "v"), side_effects_at=STOP,
+    start="binlog.000001:4", stop=STOP, shift=0, tables=SHOP, side_effects=("v",), side_effects_of_writes=("audited",),
+    side_effects_at=STOP,
 )  # fmt: skip
-BLIND = PLAN.model_copy(update={"side_effects": (), "side_effects_at": ""})
+BLIND = PLAN.model_copy(update={"side_effects": (), "side_effects_of_writes": (), "side_effects_at": ""})
 
 
 def statement(
@@ -146,6 +147,14 @@ def test_a_checksum_run_stops_no_table() -> None:
         "UPDATE `percona`.`checksums` SET chunk_time = '0.01', master_crc = 'x' WHERE db = 'shop' AND chunk = '1'",
     )
     assert find_barriers([statement(text, seqno) for seqno, text in enumerate(texts, 5)], PLAN) == ()
+
+
+def test_who_only_reads_a_table_fires_none_of_its_triggers() -> None:
+    read = "REPLACE INTO percona.checksums (db) SELECT 'shop' FROM shop.audited"
+    assert tables(read) == []
+    assert tables("INSERT INTO other.audited (id) SELECT 1") == tables("INSERT INTO other.t SELECT id FROM v") == [()]
+    earlier = PLAN.model_copy(update={"side_effects": ("audited", "v"), "side_effects_of_writes": ()})
+    assert [one.tables for one in find_barriers([statement(read)], earlier)] == [()]
 
 
 @pytest.mark.parametrize("other", [
