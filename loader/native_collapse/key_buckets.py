@@ -38,7 +38,7 @@ BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>
 PACKED_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}, records binary"
 """The columns of `pack_last_records`. The type is that of the first key column."""
 _PART_BYTES = 8 * 1024 * 1024
-"""Size of the lines or records that become one row or less of Spark, unless a single one is larger."""
+"""Most bytes of the lines or records in a row of Spark, unless a single one is larger."""
 _NEWLINE = ord("\n")
 _COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
 _BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
@@ -149,7 +149,7 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> tuple[Bytes, int, list[int]]:
 def _last_records(lines: Bytes, rows: int, schema: TableSchema, key: Sequence[str], window: Window) -> pa.Table:
     """Return the last record of each key, with the columns of `read_columns`. The lines are overwritten."""
     records, hashes = _index(lines, rows, schema, os.urandom(16))
-    size = keep(lines, _last(records, hashes, window))
+    size = _checked(keep(lines, _last(records, hashes, window)))
     try:
         found = read_columns(lines[:size], schema)
     except pa.ArrowInvalid as error:
@@ -171,6 +171,12 @@ def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
     return chosen
 
 
+def _checked(size: int) -> int:
+    if size < 0:
+        raise AssertionError("lines were indexed that are not there")
+    return size
+
+
 def _parts(lines: Bytes) -> Iterator[tuple[Bytes, slice]]:
     """Yield whole lines of bounded size, and their places among all lines."""
     begin, first = 0, 0
@@ -189,7 +195,7 @@ def _rows_of_part(records: pa.Table) -> int:
 def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: Sequence[int]) -> pa.RecordBatch:
     bounds, rows = np.zeros(len(buckets) + 1, np.int32), np.zeros(len(buckets), np.int64)
     out = np.empty(len(lines), np.uint8)
-    size = fill_buckets(lines, wanted, hashes, bounds, rows, out)
+    size = _checked(fill_buckets(lines, wanted, hashes, bounds, rows, out))
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(out[:size])]
     columns = [
         pa.array(buckets, pa.int32()),

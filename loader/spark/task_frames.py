@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loader.spark.executor_python import checked, python_error
@@ -63,10 +63,11 @@ def mapped_frame(
     return frame.mapInArrow(batches, layout)
 
 
-def hash_numbers(session: SparkSession, partitions: int) -> list[int]:
-    """Return a number for each partition: `repartition` by a column of these int values fills each of them with one.
+@lru_cache
+def hash_numbers(session: SparkSession, partitions: int) -> tuple[int, ...]:
+    """Return a number for each partition: `repartition` by a column of these int values puts one value in each.
 
-    Spark hashes the values. So numbers from 0 on would leave many partitions empty.
+    Spark hashes the values. So the numbers from 0 on would leave many partitions empty.
     """
     from pyspark.sql import functions as sf
 
@@ -77,7 +78,7 @@ def hash_numbers(session: SparkSession, partitions: int) -> list[int]:
         number = sf.col("id").cast("int")
         for place, value in numbers.select(sf.pmod(sf.hash(number), sf.lit(partitions)), number).collect():
             found.setdefault(place, value)
-    return [found[place] for place in range(partitions)]
+    return tuple(found[place] for place in range(partitions))
 
 
 def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:

@@ -1,8 +1,8 @@
 """Whether a statement that is logged instead of rows may change other tables than those it names.
 
 Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan lists the server's tables of
-that kind, see `loader.source.side_effects`, read before the end of the log. So the list is valid for an interval that stops there,
-unless a statement of the interval changes which tables are of that kind.
+that kind, see `loader.source.side_effects`, read before the end of the log. So the list is valid for an interval that
+stops there, unless a statement of the interval changes which tables are of that kind.
 """
 
 from __future__ import annotations
