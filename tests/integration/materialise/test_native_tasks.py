@@ -35,13 +35,17 @@ UNUSUAL = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks work like on a cluster, and each file has its own task."""
+def work_in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load and merge in tasks as on a cluster, with a task for each file of a merge."""
     for module in (last_versions, native, native_tasks, native_load, row_insert):
         monkeypatch.setattr(module, "on_one_machine", lambda _: False)
     monkeypatch.setattr(native_tasks, "_FEWEST_BYTES", 1)
     monkeypatch.setattr(native_tasks, "_MOST_BYTES", 1)
+
+
+@pytest.fixture(autouse=True)
+def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    work_in_tasks(monkeypatch)
 
 
 def by_tasks(spark: SparkSession, staging: Staging, work: Work) -> Changes | None:

@@ -17,6 +17,7 @@ from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.random_logs import Row, Server, between, plain
 from tests.integration.materialise.staged_writer import number, position
+from tests.integration.materialise.test_native_tasks import work_in_tasks
 
 pytestmark = pytest.mark.integration
 
@@ -133,9 +134,14 @@ def done(result: MaterialiseResult) -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("way", ["threads", "tasks"])
 @pytest.mark.parametrize("seed", range(40 if LONG else 1))
-def test_any_log_merged_in_any_way(spark: SparkSession, lake: Lake, seed: int) -> None:
+def test_any_log_merged_in_any_way(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, seed: int, way: str
+) -> None:
     """Some intervals together, some runs twice, one run killed; each time the tables are as the server was there."""
+    if way == "tasks":
+        work_in_tasks(monkeypatch)
     lake.rules = RULES
     run = Run(lake, seed)
     run.load()
