@@ -1,4 +1,5 @@
-"""Finds the last staged record of each key with compiled kernels on one machine, in columns of the warehouse's types.
+"""Finds the last staged record of each key with compiled kernels, in columns of the warehouse's types.
 
-Records that need more than that are left to Spark SQL: see `loader.native_collapse.last_records.LastRecords`.
+Threads of one machine do it for all files together (`last_records`), tasks of a cluster in two steps (`key_buckets`).
+Both leave what kernels cannot read to Spark SQL.
 """

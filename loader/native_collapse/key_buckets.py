@@ -23,7 +23,7 @@ from loader.native_collapse.last_records import (
     choose_last,
     count_records,
     index_lines,
-    read_file,
+    read_files,
 )
 from loader.native_collapse.siphash import Words
 from loader.native_collapse.staged_lines import Ints, fill_buckets, keep
@@ -66,8 +66,7 @@ def read_buckets(
         RuntimeError: the store fails, see `carried`; or kernels cannot read the files, see `why_not_native`.
     """
     with carried_or_left():
-        store = open_store(root)
-        lines = np.concatenate([read_file(store, file) for file in files])
+        lines = read_files(open_store(root), files)
         rows = sum(file.rows for file in files)
         records, hashes = _index(lines, rows, schema, secret)
         counted = count_records(records, window)

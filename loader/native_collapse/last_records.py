@@ -84,7 +84,7 @@ class LastRecords:
         Raises:
             NotSupportedNatively: a value does not fit its column.
         """
-        lines = read_file(self._store, file) if self._held is None else self._held.pop(file.key)
+        lines = read_files(self._store, [file]) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
         if size < 0:
             raise NotSupportedNatively(f"{file.key} was changed while it was read")
@@ -94,20 +94,21 @@ class LastRecords:
             raise NotSupportedNatively(str(error)) from error
 
     def _scan(self, file: StagedFile, secret: Words, records: Ints, hashes: Words) -> None:
-        lines = read_file(self._store, file)
+        lines = read_files(self._store, [file])
         if not index_lines(lines, self._schema, secret, records, hashes):
             raise NotSupportedNatively(f"{file.key} is not in the format")
         if self._held is not None:
             self._held[file.key] = lines
 
 
-def read_file(store: Store, file: StagedFile) -> Bytes:
-    """Return the lines of a staged file. Their number is not checked."""
-    lines, size = np.empty(file.bytes, np.uint8), 0
-    with store.reading(file.key) as stream:
-        while block := stream.read(BLOCK_BYTES):
-            lines[size : size + len(block)] = np.frombuffer(block, np.uint8)
-            size += len(block)
+def read_files(store: Store, files: Sequence[StagedFile]) -> Bytes:
+    """Return the lines of staged files. Their number is not checked."""
+    lines, size = np.empty(sum(file.bytes for file in files), np.uint8), 0
+    for file in files:
+        with store.reading(file.key) as stream:
+            while block := stream.read(BLOCK_BYTES):
+                lines[size : size + len(block)] = np.frombuffer(block, np.uint8)
+                size += len(block)
     return lines
 
 

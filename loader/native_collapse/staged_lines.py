@@ -47,7 +47,7 @@ def _field_end(buf: Bytes, at: int) -> int:
 
 @part
 def _line_end(buf: Bytes, at: int) -> int:
-    """Return the index after the newline of the line that begins here; -1 if there is none."""
+    """Return where the next line begins, or -1 if the line at `at` has no newline."""
     while at < len(buf):
         at += 1
         if buf[at - 1] == _NEWLINE:

@@ -46,7 +46,7 @@ class LoadManifests:
         return next((found for key in keys if (found := Manifest.find(self._store, key))), None)
 
     def tables_with_load(self, generation: str, known: Collection[TableName]) -> Iterator[TableName]:
-        """Yield the names of the tables with a staged initial load, without those that the known tables have."""
+        """Yield the tables that have a staged initial load, except known tables."""
         folders = {f"{load_folder(self._source, generation, table)}/" for table in known}
         for folder in self._folders(generation):
             if folder not in folders and (manifest := self._newest_in(folder)):

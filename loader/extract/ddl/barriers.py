@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from loader.binlog.events.statement import LogStatement
 from loader.errors import LOAD_ALL_AGAIN, DataError
-from loader.extract.ddl.indirect_writes import may_write_indirectly
+from loader.extract.ddl.indirect_writes import IndirectWrites
 from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
 from loader.staging.documents import Barrier, Plan, TableFilter
 from loader.staging.filters import CapturedTables, matches_schema
@@ -24,21 +24,24 @@ def find_barriers(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barri
         DataError: a statement changed a marker table, so the log does not tell which transactions to skip.
     """
     captured, markers = CapturedTables(plan.tables), plan.skip.markers()
-    ordered = sort_statements(statements)
+    judged = [(one, _effect(one, plan)) for one in sort_statements(statements)]
+    indirect = IndirectWrites(plan, judged)
     barriers = []
-    for statement in (one for one in ordered if not one.skipped):
-        mode, mariadb = statement.sql_mode, statement.mariadb
-        found = effect(statement.text, statement.database, mode, mariadb, folds=plan.folds)
+    for statement, found in ((one, found) for one, found in judged if not one.skipped):
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.with_rows:
             barriers.append(_barrier(statement, statement.row_tables, plan))
         elif found.kind is Kind.ROWS:
             if marked := tuple(str(name) for name in found.tables if name in markers):
                 raise _statement_format(statement, marked)
-            barriers += _unlogged(statement, found, concerned, plan, ordered)
+            barriers += _unlogged(statement, found, concerned, plan, indirect)
         elif found.kind in (Kind.BARRIER, Kind.SHADOW) and (concerned or _unknown(found, plan.tables)):
             barriers.append(_barrier(statement, concerned, plan))
     return tuple(barriers)
+
+
+def _effect(statement: LogStatement, plan: Plan) -> Effect:
+    return effect(statement.text, statement.database, statement.sql_mode, statement.mariadb, folds=plan.folds)
 
 
 def sort_statements(statements: Iterable[LogStatement]) -> list[LogStatement]:
@@ -47,10 +50,10 @@ def sort_statements(statements: Iterable[LogStatement]) -> list[LogStatement]:
 
 
 def _unlogged(
-    statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, ordered: Sequence[LogStatement]
+    statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, indirect: IndirectWrites
 ) -> list[Barrier]:
     """Return the barrier of a statement that changes rows, if it may change captured tables directly or indirectly."""
-    if not found.tables or may_write_indirectly(statement, found.tables, plan, ordered):
+    if not found.tables or indirect.may_follow(statement, found.tables):
         return [_barrier(statement, (), plan)]
     return [_barrier(statement, concerned, plan)] if concerned else []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from loader.binlog.events.statement import LogStatement
 from loader.model.position import Position
@@ -16,7 +17,7 @@ from loader.model.table import TableName
 from loader.schema.changes import Created, SchemaDefined
 from loader.schema.lexer import Token, UnreadableError, tokens
 from loader.schema.statement_reader import table_changes
-from loader.schema.statements import Kind, effect
+from loader.schema.statements import Effect, Kind
 from loader.staging.documents import Plan
 
 _SERVER_OWN = "mysql"
@@ -47,33 +48,40 @@ _NATIVE = frozenset({
 """Native functions. A call without a schema never means a stored function of the same name."""
 
 
-def may_write_indirectly(
-    statement: LogStatement, written: Iterable[TableName], plan: Plan, interval: Sequence[LogStatement]
-) -> bool:
-    """Return whether the statement may change tables other than its targets.
+class IndirectWrites:
+    """What the plan of an interval says about indirect writes.
 
     Args:
-        statement: a statement that changes rows.
-        written: the tables that it names as its targets.
         plan: of the interval.
-        interval: all statements of the interval.
+        interval: all statements of the interval, with their effects.
     """
-    try:
-        found = tokens(statement.text, statement.sql_mode, statement.mariadb)
-    except UnreadableError:
-        return True
-    names = set(written)
-    if _calls(found, {name.table.casefold() for name in names}):
-        return True
-    words = {token.text.casefold() for token in found if token.kind in {"word", "name"}}
-    if all(name.schema == _SERVER_OWN for name in names) and "select" not in words:
-        return False
-    known = plan.side_effects_at and plan.side_effects_at == plan.stop and _inside(statement, plan)
-    if not known or any(map(_defines, interval)):
-        return True
-    if not words.isdisjoint(plan.side_effects):
-        return True
-    return not {name.table.casefold() for name in names}.isdisjoint(plan.side_effects_of_writes)
+
+    def __init__(self, plan: Plan, interval: Sequence[tuple[LogStatement, Effect]]) -> None:
+        self._plan = plan
+        self._interval = interval
+
+    def may_follow(self, statement: LogStatement, written: Iterable[TableName]) -> bool:
+        """Return whether a statement that changes rows may change other tables than those that it names as targets."""
+        try:
+            found = tokens(statement.text, statement.sql_mode, statement.mariadb)
+        except UnreadableError:
+            return True
+        names = set(written)
+        targets = {name.table.casefold() for name in names}
+        if _calls(found, targets):
+            return True
+        words = {token.text.casefold() for token in found if token.kind in {"word", "name"}}
+        if all(name.schema == _SERVER_OWN for name in names) and "select" not in words:
+            return False
+        if not self._is_valid or not _inside(statement, self._plan):
+            return True
+        return not (words.isdisjoint(self._plan.side_effects) and targets.isdisjoint(self._plan.side_effects_of_writes))
+
+    @cached_property
+    def _is_valid(self) -> bool:
+        """Whether the lists of the plan are known, and hold for the whole interval."""
+        known = self._plan.side_effects_at and self._plan.side_effects_at == self._plan.stop
+        return bool(known) and not any(_defines(statement, found) for statement, found in self._interval)
 
 
 def _inside(statement: LogStatement, plan: Plan) -> bool:
@@ -101,13 +109,10 @@ def _is_value(found: Sequence[Token], place: int) -> bool:
     return any(token.word in {"VALUES", "VALUE", "SELECT", "SET"} for token in found[:place])
 
 
-def _defines(statement: LogStatement) -> bool:
+def _defines(statement: LogStatement, found: Effect) -> bool:
     """Return whether the statement may change which tables have triggers, cascading keys, views or functions."""
-    if _only_adds(statement):
-        return False
-    if effect(statement.text, statement.database, statement.sql_mode, statement.mariadb).kind is Kind.BARRIER:
-        return True
-    return bool(_DEFINES.search(statement.text))
+    suspect = found.kind is Kind.BARRIER or _DEFINES.search(statement.text)
+    return bool(suspect) and not _only_adds(statement)
 
 
 def _only_adds(statement: LogStatement) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from loader.binlog.events.statement import LogStatement, read_query
 from loader.errors import DataError
+from loader.extract.ddl import barriers
 from loader.extract.ddl.barriers import find_barriers
 from loader.materialise.plan.ddl_events import writes_rows
 from loader.model.identity import Identity
+from loader.schema.statements import Effect, effect
 from loader.staging.documents import Barrier, Plan, Skip, TableFilter
 from tests.unit.binlog.builder import LogBuilder
 
@@ -155,6 +158,19 @@ def test_who_only_reads_a_table_fires_none_of_its_triggers() -> None:
     assert tables("INSERT INTO other.audited (id) SELECT 1") == tables("INSERT INTO other.t SELECT id FROM v") == [()]
     earlier = PLAN.model_copy(update={"side_effects": ("audited", "v"), "side_effects_of_writes": ()})
     assert [one.tables for one in find_barriers([statement(read)], earlier)] == [()]
+
+
+def test_each_statement_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = list[str]()
+
+    def counted(text: str, *more: Any, **options: Any) -> Effect:
+        judged.append(text)
+        return effect(text, *more, **options)
+
+    monkeypatch.setattr(barriers, "effect", counted)
+    texts = [f"INSERT INTO other.t VALUES ({number})" for number in range(5)]
+    assert find_barriers([statement(text, seqno) for seqno, text in enumerate(texts)], PLAN) == ()
+    assert judged == texts
 
 
 @pytest.mark.parametrize("other", [
