@@ -16,10 +16,10 @@ import boto3
 
 from infra.s3server import S3Server, start_s3
 from infra.servers import start_server
-from tests.chaos.command import BUCKET
-from tests.chaos.faults import FAULTS
-from tests.chaos.quiet import Failure
-from tests.chaos.reduce import reduce
+from tests.chaos.access.command import BUCKET
+from tests.chaos.faults.choice import FAULTS
+from tests.chaos.quiet_point import Failure
+from tests.chaos.reduction import reduce
 from tests.chaos.run import Run
 from tests.chaos.scenario import FEATURES, LOCAL, Scenario, scenario
 

@@ -11,21 +11,21 @@ from random import Random
 
 from infra.s3server import S3Server
 from infra.servers import Server
-from tests.chaos import ddl
-from tests.chaos.command import Command, Ended, grants
-from tests.chaos.compare import location
-from tests.chaos.cures import is_gone
-from tests.chaos.dump import dump
-from tests.chaos.emptied import is_noted
-from tests.chaos.faults import BEFORE, choose
-from tests.chaos.modes import HISTORY, MODES
-from tests.chaos.quiet import QuietPoint
-from tests.chaos.replica import start_replica, take_over, take_over_dead
+from tests.chaos.access.columns import quoted
+from tests.chaos.access.command import Command, Ended, grants
+from tests.chaos.access.dump import dump
+from tests.chaos.access.modes import HISTORY, MODES
+from tests.chaos.access.source import DATABASE, History, Session
+from tests.chaos.comparison.history_starts import is_noted
+from tests.chaos.comparison.tables import location
+from tests.chaos.cures.commands import is_gone
+from tests.chaos.faults.choice import BEFORE, choose
+from tests.chaos.faults.replica import start_replica, take_over, take_over_dead
+from tests.chaos.quiet_point import QuietPoint
 from tests.chaos.scenario import Scenario
-from tests.chaos.schema import create_table, table_name
-from tests.chaos.source import DATABASE, History, Session
-from tests.chaos.values import quoted
-from tests.chaos.workload import Table, insert, transaction
+from tests.chaos.statements import ddl
+from tests.chaos.statements.schema import create_table, table_name
+from tests.chaos.statements.transactions import Table, insert, transaction
 
 
 class Run:

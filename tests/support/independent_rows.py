@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pyiceberg.table import Table
 
 from infra.servers import Server
-from tests.chaos.compare import server_rows, warehouse_rows
-from tests.chaos.source import History, Session
+from tests.chaos.access.source import History, Session
+from tests.chaos.comparison.rows import server_rows, warehouse_rows
 
 _OWN_COLUMNS = ["_seqno", "_committed_at"]
 

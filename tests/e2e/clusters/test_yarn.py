@@ -25,8 +25,8 @@ from loader.cli.demo.shop import TABLES, create_shop
 from loader.resources import cache_folder
 from loader.spark.job_files import RESULTS
 from loader.store.registry import open_store
-from tests.chaos.compare import server_rows, warehouse_rows
-from tests.chaos.source import History, Session
+from tests.chaos.access.source import History, Session
+from tests.chaos.comparison.rows import server_rows, warehouse_rows
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.faults import fault_when

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.chaos.command import Command, Ended
-from tests.chaos.cures import lines_with
+from tests.chaos.access.command import Command, Ended
+from tests.chaos.cures.commands import lines_with
 
 _MOST = 100
 """Transactions of one interval that are skipped, one after the other."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.schema import column, column_name, column_type
-from tests.chaos.values import quoted, text
-from tests.chaos.workload import Table
+from tests.chaos.access.columns import quoted
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.schema import column, column_name, column_type
+from tests.chaos.statements.transactions import Table
+from tests.chaos.statements.values import text
 
 _WIDER = {
     "tinyint": "SMALLINT", "smallint": "INT", "mediumint": "INT", "int": "BIGINT", "float": "DOUBLE", "tinytext": "TEXT",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.chaos.modes import MODES
-from tests.chaos.source import Session
-from tests.chaos.workload import Table, change
+from tests.chaos.access.modes import MODES
+from tests.chaos.access.source import Session
+from tests.chaos.statements.transactions import Table, change
 
 
 class Catalogue:

@@ -12,8 +12,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
 
-from tests.chaos.compare import catalog_name
-from tests.chaos.source import DATABASE
+from tests.chaos.access.source import DATABASE
+from tests.chaos.comparison.tables import catalog_name
 
 
 def open_tables(home: Path) -> SqlCatalog:

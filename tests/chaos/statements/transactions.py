@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.chaos.source import Session
-from tests.chaos.values import Column, key_literal, literal, quoted
+from tests.chaos.access.columns import Column, quoted
+from tests.chaos.access.source import Session
+from tests.chaos.statements.values import key_literal, literal
 
 KEYS = 60
 """Numbers that keys are made of: few, so that rows are found, replaced and inserted again."""

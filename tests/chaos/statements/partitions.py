@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.schema import table_name
-from tests.chaos.values import quoted
+from tests.chaos.access.columns import quoted
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.schema import table_name
 
 _ACTS = [
     "ADD PARTITION PARTITIONS 1",

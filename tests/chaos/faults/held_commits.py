@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.servers import Kind
-from tests.chaos.source import Session
+from tests.chaos.access.source import Session
 
 _NAMES = {"mysql": ("source", "replica"), "mariadb": ("master", "slave")}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.chaos.reduce import Script, candidates, cut_at, related_names
-from tests.chaos.source import Statement
+from tests.chaos.access.source import Statement
+from tests.chaos.reduction import Script, candidates, cut_at, related_names
 
 STATEMENTS = [
     Statement(0, "setup", "CREATE DATABASE c0", 0),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from random import Random
 
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.values import Column, text
+from tests.chaos.access.columns import Column
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.values import text
 
 _PATHS = [*(f"$.k{n}" for n in range(4)), "$[0]", "$[1]", "$[0].k0", "$.k1[1]", "$.k2.new", "$." + json.dumps("é.x")]
 _LEAVES = ["1", "-2.5", "NULL", "'é'", f"'{'y' * 80}'", "CAST('[1, {}]' AS JSON)", "CAST('true' AS JSON)"]

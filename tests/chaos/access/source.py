@@ -12,7 +12,7 @@ import pymysql
 
 from infra.servers import Server
 from infra.servers.process import greets, wait_until
-from tests.chaos.values import Column, quoted
+from tests.chaos.access.columns import Column, quoted
 
 DATABASE = "c0"
 _TIMEOUTS = (

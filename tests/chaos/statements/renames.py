@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.chaos.alters import alter
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.schema import create_table, table_name
-from tests.chaos.values import quoted
-from tests.chaos.workload import Table
+from tests.chaos.access.columns import quoted
+from tests.chaos.statements.alters import alter
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.schema import create_table, table_name
+from tests.chaos.statements.transactions import Table
 
 
 def swap(catalogue: Catalogue) -> None:

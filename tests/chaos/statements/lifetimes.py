@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.modes import MODES
-from tests.chaos.schema import create_table, table_name
-from tests.chaos.values import quoted
-from tests.chaos.workload import Table, insert
+from tests.chaos.access.columns import quoted
+from tests.chaos.access.modes import MODES
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.schema import create_table, table_name
+from tests.chaos.statements.transactions import Table, insert
 
 
 def truncate(catalogue: Catalogue) -> None:

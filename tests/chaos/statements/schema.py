@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.chaos.values import quoted, text
+from tests.chaos.access.columns import quoted
+from tests.chaos.statements.values import text
 
 _BOTH = [
     "TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED", "DECIMAL(10,2)",

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.chaos.command import Command, Ended
-from tests.chaos.compare import differences
-from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded, named_tables
-from tests.chaos.emptied import Emptied
-from tests.chaos.refusals import is_known
-from tests.chaos.row_skips import is_chosen, skip_rows
-from tests.chaos.source import Session
+from tests.chaos.access.command import Command, Ended
+from tests.chaos.access.source import Session
+from tests.chaos.comparison.history_starts import Emptied
+from tests.chaos.comparison.tables import differences
+from tests.chaos.cures.commands import asks_to_run_again, commands, is_gone, must_be_excluded, named_tables
+from tests.chaos.cures.refusals import is_known
+from tests.chaos.cures.row_skips import is_chosen, skip_rows
 
 _ATTEMPTS = 8
 """Runs of the loader, each followed by the cures it printed, until the tables must be equal."""

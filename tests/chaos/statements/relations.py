@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.chaos.catalogue import Catalogue
-from tests.chaos.schema import table_name
-from tests.chaos.values import quoted
-from tests.chaos.workload import KEYS, Table, insert
+from tests.chaos.access.columns import quoted
+from tests.chaos.statements.catalogue import Catalogue
+from tests.chaos.statements.schema import table_name
+from tests.chaos.statements.transactions import KEYS, Table, insert
 
 
 def foreign_key(catalogue: Catalogue) -> None:

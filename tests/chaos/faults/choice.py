@@ -9,9 +9,9 @@ from random import Random
 from time import sleep
 from typing import TYPE_CHECKING
 
-from tests.chaos.damage import damage
-from tests.chaos.held_commits import held_commits
-from tests.chaos.source import DATABASE
+from tests.chaos.access.source import DATABASE
+from tests.chaos.faults.damage import damage
+from tests.chaos.faults.held_commits import held_commits
 
 if TYPE_CHECKING:
     from tests.chaos.run import Run

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.chaos.modes import HISTORY
-from tests.chaos.source import Session
+from tests.chaos.access.modes import HISTORY
+from tests.chaos.access.source import Session
 
 _STATEMENT = re.compile(
     rf"(TRUNCATE\s+(TABLE\s+)?|DROP\s+TABLE\s+(IF\s+EXISTS\s+)?|CREATE\s+(OR\s+REPLACE\s+)?TABLE\s+|\bTO\s+)`?{HISTORY}\b",

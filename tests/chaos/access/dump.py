@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.chaos.source import Session
-from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
+from tests.chaos.access.columns import BINARIES, INTEGERS, Column, quoted
+from tests.chaos.access.source import Session
 
 _BEFORE = ("SET SESSION sql_mode = ''", "SET SESSION foreign_key_checks = 0")
 _AFTER = ("SET SESSION sql_mode = DEFAULT", "SET SESSION foreign_key_checks = 1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.servers import Server
-from tests.chaos.dump import dump
-from tests.chaos.source import History, Session
+from tests.chaos.access.dump import dump
+from tests.chaos.access.source import History, Session
 
 _DATABASE = "chaos_dump"
 _TABLE = r"""CREATE TABLE `odd ``'\\` (

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from infra.servers import start_server
-from tests.chaos.command import Command, Ended, grants
-from tests.chaos.compare import differences
-from tests.chaos.emptied import Emptied
-from tests.chaos.quiet import Failure, concerned
+from tests.chaos.access.command import Command, Ended, grants
+from tests.chaos.access.source import History, Session, Statement
+from tests.chaos.comparison.history_starts import Emptied
+from tests.chaos.comparison.tables import differences
+from tests.chaos.quiet_point import Failure, concerned
 from tests.chaos.scenario import Scenario
-from tests.chaos.source import History, Session, Statement
 
 _AT_ONCE, _STATEMENTS = 12, 800
 """How many scripts, and how many statements in all of them, one run of the loader tries."""

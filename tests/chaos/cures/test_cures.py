@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.cures import commands, lines_with
-from tests.chaos.row_skips import is_chosen
+from tests.chaos.cures.commands import commands, lines_with
+from tests.chaos.cures.row_skips import is_chosen
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from typing import Any
 
 from infra.s3server import S3Server
 from infra.servers import Server
-from tests.chaos.modes import rules
-from tests.chaos.source import DATABASE
+from tests.chaos.access.modes import rules
+from tests.chaos.access.source import DATABASE
 
 
 @cache
@@ -29,7 +29,7 @@ def jars(*lock: Path) -> str:
 
 
 BUCKET = "staged"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _SQLITE = "busy_timeout=60000&journal_mode=WAL"
 _GRANTS = (
     "CREATE USER 'loader'@'%'",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.chaos import alters, lifetimes, log_settings, partitions, relations, renames
-from tests.chaos.catalogue import Catalogue
+from tests.chaos.statements import alters, lifetimes, log_settings, partitions, relations, renames
+from tests.chaos.statements.catalogue import Catalogue
 
 
 def run(catalogue: Catalogue, without: frozenset[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.emptied import empties
-from tests.chaos.modes import live_rows, wrongly_deleted
-from tests.chaos.replayed import Beginning, Change, replayed
+from tests.chaos.access.modes import live_rows, wrongly_deleted
+from tests.chaos.comparison.history_replay import Beginning, Change, replayed
+from tests.chaos.comparison.history_starts import empties
 
 LOAD = [Change(1, 0, "I", (1, "a")), Change(1, 0, "I", (2, "b"))]
 
