@@ -52,8 +52,8 @@ test-parts:
 	@$(MAKE) test-checked
 
 # Kernels that check every index: they are compiled on the first run after a change, for half a minute.
-CHECKED := tests/unit/kernels tests/unit/initial_load tests/unit/native_collapse $(addprefix tests/unit/binlog/test_,fuzz.py compressed_events.py \
-	compressed_columns.py json.py packets.py)
+CHECKED := tests/unit/kernels tests/unit/initial_load tests/unit/native_collapse $(addprefix tests/unit/binlog/,test_fuzz.py \
+	events/test_compressed_events.py values/test_compressed_columns.py values/test_json.py events/test_packets.py)
 
 .PHONY: test-checked
 test-checked:

@@ -15,7 +15,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.transport.server.connection import connected
 from tests.e2e.loaded import Loaded
 from tests.e2e.writer import writing
-from tests.integration.initial_load.every_value import HIGHEST, OTHERS, TABLE
+from tests.integration.initial_load.values.every_value import HIGHEST, OTHERS, TABLE
 
 pytestmark = pytest.mark.e2e
 

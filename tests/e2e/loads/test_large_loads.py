@@ -18,7 +18,7 @@ from infra.servers.server import Server
 from tests.e2e.loaded import Loaded
 from tests.integration.initial_load.source_server import SourceServer
 from tests.integration.initial_load.test_many_tables import ONLY_MARIADB, REFUSED
-from tests.integration.initial_load.test_under_writes import KEYS, Writer, create_tables
+from tests.integration.initial_load.writes.test_under_writes import KEYS, Writer, create_tables
 
 pytestmark = [
     pytest.mark.e2e,

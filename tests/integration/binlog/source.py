@@ -28,7 +28,7 @@ from loader.transport.network import NetworkTransport
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from tests.unit.binlog.reading import fields, records
-from tests.unit.binlog.test_floats import expected_double, expected_float
+from tests.unit.binlog.values.test_floats import expected_double, expected_float
 
 Row = tuple[str | None, ...]
 PART_BYTES = 64 * 1024

@@ -13,7 +13,7 @@ from loader.cli.demo.shop import TABLES, Writer, create_shop
 from loader.staging.documents import TableFilter
 from tests.integration.binlog import pseudo_sql
 from tests.integration.binlog.source import Source
-from tests.integration.initial_load.every_value import TABLE, statements
+from tests.integration.initial_load.values.every_value import TABLE, statements
 
 pytestmark = pytest.mark.integration
 WORK_TRANSACTIONS = 150

@@ -9,7 +9,7 @@ import pytest
 from loader.binlog.values.charsets import charset_of
 from loader.binlog.values.codepages import is_supported
 from tests.integration.binlog.source import Row, Source, quoted, table_rows
-from tests.integration.initial_load import every_value, more_values
+from tests.integration.initial_load.values import every_value, more_values
 
 pytestmark = pytest.mark.integration
 KEY = 2  # the first columns of the table are its key

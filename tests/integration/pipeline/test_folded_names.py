@@ -19,7 +19,7 @@ from loader.materialise.plan.ddl_events import (
     collect_events,
 )
 from loader.model.table import TableName
-from tests.integration.pipeline.nameless import begun
+from tests.integration.pipeline.log.nameless import begun
 
 pytestmark = pytest.mark.integration
 

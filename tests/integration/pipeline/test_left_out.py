@@ -18,7 +18,7 @@ from loader.pipeline import chain_of
 from loader.staging.documents import Manifest
 from loader.staging.schemas import GivenSchema, SchemaStore
 from loader.store.registry import open_store
-from tests.integration.pipeline.nameless import Shop, begun, log_end_of
+from tests.integration.pipeline.log.nameless import Shop, begun, log_end_of
 from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration

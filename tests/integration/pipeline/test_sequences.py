@@ -15,7 +15,7 @@ from loader.staging.filters import CapturedTables
 from loader.transport.server.connection import connected
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.nameless import Shop
+from tests.integration.pipeline.log.nameless import Shop
 from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration

@@ -14,12 +14,12 @@ from loader.schema.statement_reader import table_changes
 from loader.source.bulk_schemas import read_tables
 from loader.source.schemas import find_tables, labels_of, read_key, read_schemas
 from tests.conftest import StartServer
-from tests.integration.initial_load import more_values
 from tests.integration.initial_load.source_server import SourceServer
+from tests.integration.initial_load.values import more_values
 
 pytestmark = pytest.mark.integration
 
-EVERY_TYPE = (Path(__file__).parents[1] / "initial_load" / "every_type.sql").read_text()
+EVERY_TYPE = (Path(__file__).parents[1] / "initial_load" / "values" / "every_type.sql").read_text()
 
 KEYS = {
     "(a INT, b INT, c INT, PRIMARY KEY (c, a))": ("c", "a"),

@@ -21,10 +21,10 @@ from loader.reader.files import log_walk
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup, Skip
 from tests.unit.binlog.builder import LogBuilder
+from tests.unit.binlog.events.test_compressed_events import payload, zipped
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.fragments import fragmented, of_bytes
 from tests.unit.binlog.reading import fields, records
-from tests.unit.binlog.test_compressed_events import payload, zipped
 from tests.unit.extract.intervals import FILE, Extracted, extracted, pieces_of, plan_of
 
 ORDERS = Table("shop", "orders", (integer("id"), varchar("name")))

@@ -13,8 +13,8 @@ from loader.extract import windows
 from loader.extract.log_ranges import whole_segment
 from loader.reader.files import log_walk
 from tests.unit.binlog.builder import LogBuilder
+from tests.unit.binlog.events.test_compressed_events import payload
 from tests.unit.binlog.fields import Table, integer, varchar
-from tests.unit.binlog.test_compressed_events import payload
 from tests.unit.extract.intervals import FILE, extracted, pieces_of, plan_of
 from tests.unit.extract.test_range_cutting import built
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loader.binlog.events import packets as p
 from loader.initial_load.result_set import kernel as k
-from tests.unit.binlog.test_packets import packets, typed
+from tests.unit.binlog.events.test_packets import packets, typed
 from tests.unit.initial_load.packets import COLUMNS, END, ROWS, packed, packet, row
 from tests.unit.initial_load.test_kernel import foreign, foreign_row
 from tests.unit.kernels.fuzz import much, mutated

@@ -24,9 +24,9 @@ from loader.reader.events import (
 )
 from loader.reader.log import open_log
 from tests.unit.binlog.builder import MICROS, SECONDS, LogBuilder
+from tests.unit.binlog.events.test_compressed_events import inner, payload, zipped
 from tests.unit.binlog.fields import Table, decimal, integer
 from tests.unit.binlog.reading import UNIT, staged
-from tests.unit.binlog.test_compressed_events import inner, payload, zipped
 from tests.unit.reader.logs import LINES, ORDERS, UUID, blocks_of, busy, names, read, staged_by_table, written
 
 

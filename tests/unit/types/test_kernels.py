@@ -87,7 +87,7 @@ EXAMPLES: dict[str, Callable[[], list[Example]]] = {
     **{name: _string(field, b"\0\xff", "00ff") for name, field in _BYTES.items()},
 }  # fmt: skip
 ADDRESSES = {known.name for known in TYPES if known.encoding in {Encoding.UUID, Encoding.INET4, Encoding.INET6}}
-"""The log has them as BINARY: tests/unit/binlog/test_addresses.py."""
+"""The log has them as BINARY: tests/unit/binlog/values/test_addresses.py."""
 
 
 def test_every_type_has_an_example() -> None:

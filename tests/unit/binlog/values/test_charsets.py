@@ -23,8 +23,8 @@ from loader.errors import DataError
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import ASCII, BINARY, Field, Table, blob, char, geometry, integer, varchar, vector
 from tests.unit.binlog.reading import staged
-from tests.unit.binlog.test_floats import expected_float
-from tests.unit.binlog.test_quoted_text import column, quoted
+from tests.unit.binlog.values.test_floats import expected_float
+from tests.unit.binlog.values.test_quoted_text import column, quoted
 
 MANY = settings(max_examples=60, deadline=None)
 COLLATIONS = {

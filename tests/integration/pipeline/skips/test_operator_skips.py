@@ -20,7 +20,7 @@ from loader.staging.notes.skips import RowCounts
 from loader.store.registry import open_store
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import StartServer
-from tests.integration.pipeline.skipping_shop import (
+from tests.integration.pipeline.skips.skipping_shop import (
     SERVERS,
     TABLES,
     UNCAPTURED,

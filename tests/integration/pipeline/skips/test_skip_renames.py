@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.pipeline.shops import StartServer
-from tests.integration.pipeline.skipping_shop import SkippingShop, begun
+from tests.integration.pipeline.skips.skipping_shop import SkippingShop, begun
 
 pytestmark = pytest.mark.integration
 

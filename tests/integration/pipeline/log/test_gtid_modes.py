@@ -15,8 +15,8 @@ from loader.source.continuity import AnotherServer
 from loader.spark.job import failure
 from loader.transport.base import AnonymousRefused
 from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.log.test_other_order import MADE, begun, gtids, insert, logged, rows, servers
 from tests.integration.pipeline.shops import Shop, StartServer, refused, sizes
-from tests.integration.pipeline.test_other_order import MADE, begun, gtids, insert, logged, rows, servers
 from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration

@@ -12,8 +12,8 @@ from loader.initial_load.chunks import select_expression
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
 from loader.model.table import TableSchema
 from loader.source.schemas import read_schemas
-from tests.integration.initial_load import every_value, more_values
 from tests.integration.initial_load.source_server import SourceServer
+from tests.integration.initial_load.values import every_value, more_values
 
 pytestmark = pytest.mark.integration
 

@@ -13,7 +13,7 @@ from loader.binlog.native.inflate import ENTRIES, WIDTH
 from loader.binlog.values.binary_json import STACK
 from loader.errors import DataError
 from tests.unit.binlog.fields import BINARY, LATIN1, compressed, compressed_blob
-from tests.unit.binlog.test_quoted_text import column, quoted
+from tests.unit.binlog.values.test_quoted_text import column, quoted
 
 MANY = settings(max_examples=80, deadline=None)
 STRATEGIES = [zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED]

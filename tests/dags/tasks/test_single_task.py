@@ -23,7 +23,7 @@ from loader.pipeline import IntervalChosen
 from loader.source.retention import Runway
 from tests.dags.conftest import Configure, Site, SparkSubmit, Task, source_table
 from tests.dags.operators import connect, publish
-from tests.dags.test_merge_handover import APPLIED, merged
+from tests.dags.tasks.test_merge_handover import APPLIED, merged
 
 OPERATORS: dict[type[Any], dict[str, str]] = {
     BinlogDeltaOperator: {},

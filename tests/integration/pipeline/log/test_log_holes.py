@@ -15,8 +15,8 @@ from loader.pipeline import chain_of, plan_interval
 from loader.settings import SourceSettings
 from loader.source.continuity import LogPurged
 from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.log.test_other_order import MADE, begun, insert, logged, servers
 from tests.integration.pipeline.shops import Shop, StartServer, pair, refused, sizes
-from tests.integration.pipeline.test_other_order import MADE, begun, insert, logged, servers
 from tests.support.replicas import address_of, caught_up, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration

@@ -20,7 +20,7 @@ from loader.initial_load.server.consistent_snapshot import open_snapshot
 from loader.model.position import Position
 from loader.source.server_facts import log_end, query
 from tests.integration.initial_load.source_server import SourceServer
-from tests.integration.initial_load.test_commit_visibility import LOADS, SECONDS
+from tests.integration.initial_load.writes.test_commit_visibility import LOADS, SECONDS
 
 pytestmark = pytest.mark.integration
 

@@ -15,10 +15,10 @@ from loader.binlog.events.compressed_events import uncompress_event
 from loader.binlog.events.fragments import Group, row_event
 from loader.errors import BinlogFormatError, LoaderError, UnsupportedError
 from tests.unit.binlog.builder import LogBuilder
+from tests.unit.binlog.events.test_compressed_events import payload, zipped
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.fragments import bodies, fragmented, of, of_bytes, parts_of, without_seqno, written
 from tests.unit.binlog.reading import outcome, staged, walked
-from tests.unit.binlog.test_compressed_events import payload, zipped
 
 ORDERS = Table("shop", "orders", (integer("id"), varchar("name", 4000)))
 ITEMS = Table("shop", "items", (integer("id"), integer("line")), key=(0, 1))

@@ -17,7 +17,7 @@ from loader.source.server_facts import WrongSettings
 from tests.conftest import StartServer
 from tests.integration.initial_load.folding import extract_all, extract_next, folded_rows, load
 from tests.integration.initial_load.source_server import SourceServer
-from tests.integration.initial_load.test_under_writes import KEYS, Writer, create_tables, rows_of
+from tests.integration.initial_load.writes.test_under_writes import KEYS, Writer, create_tables, rows_of
 from tests.integration.pipeline.conftest import settings_of
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating
 

@@ -10,7 +10,7 @@ from loader import pipeline
 from loader.errors import LoaderError, UnsupportedError, UsageError
 from loader.model.position import Position
 from tests.integration.pipeline.shops import StartServer
-from tests.integration.pipeline.skipping_shop import UNCAPTURED, WHOLE, SkippingShop, begun, ids, skipped
+from tests.integration.pipeline.skips.skipping_shop import UNCAPTURED, WHOLE, SkippingShop, begun, ids, skipped
 
 pytestmark = pytest.mark.integration
 ROWS = (

@@ -16,8 +16,8 @@ from loader.pipeline import chain_of
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.log.test_other_order import logged
 from tests.integration.pipeline.shops import Shop, purge, sizes
-from tests.integration.pipeline.test_other_order import logged
 from tests.support.replicas import address_of, run
 from tests.unit.binlog.reading import fields, records
 

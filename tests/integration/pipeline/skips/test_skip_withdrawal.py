@@ -12,7 +12,7 @@ from loader.errors import DataError, LoaderError, UsageError
 from loader.pipeline import chain_of
 from loader.staging.notes.skips import Skips
 from tests.integration.pipeline.shops import StartServer
-from tests.integration.pipeline.skipping_shop import SERVERS, SkippingShop, begun, ids
+from tests.integration.pipeline.skips.skipping_shop import SERVERS, SkippingShop, begun, ids
 from tests.support.replicas import caught_up, options_of_replica, replicating
 
 pytestmark = pytest.mark.integration

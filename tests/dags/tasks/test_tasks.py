@@ -177,7 +177,7 @@ def test_control_characters_do_not_reach_the_log_of_a_task(running: Task, caplog
 
 
 def test_the_runbook_has_the_sections_that_logs_name() -> None:
-    text = Path(__file__).resolve().parents[2].joinpath(errors.RUNBOOK).read_text(encoding="utf-8")
+    text = Path(__file__).resolve().parents[3].joinpath(errors.RUNBOOK).read_text(encoding="utf-8")
     for section in (errors.OUTAGE, errors.FAILED, errors.RUNWAY, errors.QUARANTINED):
         assert f"\n## {section}\n" in text
 

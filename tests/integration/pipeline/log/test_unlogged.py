@@ -16,7 +16,7 @@ from loader.schema.evolution import evolve
 from loader.staging.documents import Manifest
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.nameless import Shop
+from tests.integration.pipeline.log.nameless import Shop
 from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration

@@ -17,9 +17,9 @@ from loader.model.table import Column
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Field, Table, blob, char, compressed_blob, integer, varchar
 from tests.unit.binlog.reading import records, staged
-from tests.unit.binlog.test_charsets import COLLATIONS, UCS2, UTF16, UTF16LE, UTF32
-from tests.unit.binlog.test_compressed_columns import stored
-from tests.unit.binlog.test_quoted_text import quoted
+from tests.unit.binlog.values.test_charsets import COLLATIONS, UCS2, UTF16, UTF16LE, UTF32
+from tests.unit.binlog.values.test_compressed_columns import stored
+from tests.unit.binlog.values.test_quoted_text import quoted
 from tests.unit.initial_load.packets import packed, packet, row, stage
 
 ALL = COLLATIONS | {"utf8mb4": 255, "utf8mb3": 33, "ucs2": UCS2, "utf16": UTF16, "utf16le": UTF16LE, "utf32": UTF32}

@@ -14,7 +14,7 @@ from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, json
 from tests.unit.binlog.jsonb import Number, Opaque, document, text
 from tests.unit.binlog.reading import staged
-from tests.unit.binlog.test_floats import expected_double
+from tests.unit.binlog.values.test_floats import expected_double
 
 TABLE = Table("s", "t", (json(),), key=())
 MANY = settings(deadline=None, max_examples=150)

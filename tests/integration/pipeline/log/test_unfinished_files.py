@@ -9,9 +9,9 @@ import pytest
 
 from loader import pipeline
 from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.log.test_other_order import MADE, begun, gtids, insert, logged, rows, servers
 from tests.integration.pipeline.shops import Shop, StartServer
 from tests.integration.pipeline.test_crashes import end_of, torn
-from tests.integration.pipeline.test_other_order import MADE, begun, gtids, insert, logged, rows, servers
 from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration

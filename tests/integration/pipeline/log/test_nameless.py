@@ -24,7 +24,7 @@ from loader.staging.layout import published_key
 from loader.staging.published import Published
 from loader.staging.schemas import SchemaStore
 from tests.conftest import StartServer
-from tests.integration.pipeline.nameless import Shop, begun, begun_after, log_end_of
+from tests.integration.pipeline.log.nameless import Shop, begun, begun_after, log_end_of
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
