@@ -46,6 +46,7 @@ from loader.binlog.values.operations import (
 )
 from loader.binlog.values.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
+from loader.model.charsets import AMBIGUOUS_CHARSETS
 from loader.model.ranges import check_ranges
 from loader.model.table import ADDRESS_BYTES, Column, TableSchema
 from loader.types.catalogue import type_of
@@ -185,7 +186,7 @@ def why_not_text(column: Column, key: tuple[str, ...], *, hex_fallback: bool) ->
             r"a key must not have a text such as \x61a1: with undecodable = hex, invalid bytes are staged like this,"
             " and they are another key on the server"
         )
-    if column.charset not in codepages.AMBIGUOUS:
+    if column.charset not in AMBIGUOUS_CHARSETS:
         return ""
     return (
         f"{column.charset} has several byte sequences for some characters; only one of them is read in a key, because"

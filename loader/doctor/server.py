@@ -15,9 +15,10 @@ from loader.errors import LoaderError
 from loader.model.identity import Identity
 from loader.model.table import TableName
 from loader.source import server_facts
+from loader.source.log_filters import read_filters
 from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
-from loader.source.server_facts import check_version, log_end, log_filters, query, read_identity
+from loader.source.server_facts import check_version, log_end, query, read_identity
 from loader.staging.documents import TableFilter
 from loader.staging.filters import CapturedTables
 from loader.transport.base import Transport
@@ -99,7 +100,7 @@ def _of_tables(
         ("tables", lambda: tables.cascades(connection, captured)),
         ("binlog_format", lambda: statements.by_statement(connection, captured, asked)),
         ("markers", lambda: tables.markers(markers, find_tables(connection, markers.__contains__))),
-        ("tables", lambda: tables.logged(logged, *log_filters(connection)) if logged else []),
+        ("tables", lambda: tables.logged(logged, *read_filters(connection)) if logged else []),
     ]
     return [(name, _translated(address, check)) for name, check in checks]
 
@@ -142,10 +143,9 @@ def clock(there: float, here: float) -> Finding:
 
 
 def replica(connection: Connection[Any], asked: Mapping[str, str]) -> list[Finding]:
-    """Return an error for a replica that does not log the changes that it replicates."""
-    if not server_facts.hides_replicated_changes(connection, asked):
-        return []
-    return [error("replica", server_facts.HIDDEN_CHANGES, server_facts.cure_of_hidden_changes(asked))]
+    """Check that a replica logs all that it changes."""
+    server_facts.check_replication(connection, asked)
+    return []
 
 
 def _runway(connection: Connection[Any], log: Callable[[], Transport], needed: Callable[[], str]) -> Runway:

@@ -12,6 +12,7 @@ from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.source.foreign_keys import find_unlogged_tables
+from loader.source.log_filters import FILTER_HINT, find_unlogged_schemas
 from loader.source.schemas import read_schemas
 from loader.source.virtual_columns import check_virtual_columns
 from loader.staging.documents import TableFilter
@@ -68,20 +69,14 @@ def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[
     return [warning("markers", f"the user sees no table {listed(map(str, unseen))}: check the name", cure)]
 
 
-def logged(tables: Sequence[TableName], only: str, never: str) -> list[Finding]:
-    """Return an error for schemas that binlog_do_db or binlog_ignore_db keep out of the log, or a warning for others.
+def logged(tables: Sequence[TableName], do: set[str], ignore: set[str]) -> list[Finding]:
+    """Return an error for schemas that the server leaves out of its log, or a warning for others.
 
-    Rows are filtered by the schema of their table, but statements by the default schema of their session.
+    `do`, `ignore`: see `read_filters`.
     """
-    wanted = dict.fromkeys(name.schema for name in tables)
-    kept, left_out = set(filter(None, only.split(","))), set(never.split(","))
-    unlogged = [schema for schema in wanted if (kept and schema not in kept) or schema in left_out]
-    if not (kept or left_out - {""}):
+    if not (do or ignore):
         return []
-    cure = (
-        "remove binlog_do_db and binlog_ignore_db from its configuration, restart the server, and load the tables again"
-    )
-    if not unlogged:
-        what = "the server does not log statements such as TRUNCATE of sessions whose default schema is filtered"
-        return [warning("tables", what, cure)]
-    return [error("tables", f"the server does not log changes of {listed(unlogged)}", cure)]
+    if unlogged := find_unlogged_schemas(tables, do, ignore):
+        return [error("tables", f"the server does not log changes of {listed(unlogged)}", FILTER_HINT)]
+    what = "the server does not log statements such as TRUNCATE of sessions whose default schema is filtered"
+    return [warning("tables", what, FILTER_HINT)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loader.errors import UnsupportedError
@@ -11,17 +12,22 @@ if TYPE_CHECKING:
 
 
 def check_key_labels(schema: TableSchema) -> None:
-    """Check that no column of a key has an empty label. The warehouse could not distinguish two rows of the server.
+    """Check that the warehouse can distinguish all keys of the server.
 
     Raises:
-        UnsupportedError: a column has one. The invalid value 0 of an ENUM is also an empty text, and two values of a
-            SET can differ in the empty label alone.
+        UnsupportedError: a column of the key has an empty label, or a label twice. The invalid value 0 of an ENUM is
+            also an empty text, and two values of a SET can differ in the empty label alone. Outside strict mode,
+            servers accept a label twice, and store question marks for characters that the column cannot hold.
     """
-    named = [column.name for column in schema.columns if column.name in schema.key and "" in column.labels]
+    named = [column.name for column in schema.columns if column.name in schema.key and _is_ambiguous(column.labels)]
     if named:
         raise UnsupportedError(
             "two keys of the table can have the same text",
-            why=f"in the key, these columns of type ENUM or SET have an empty label: {', '.join(named)}",
-            hint=f"remove the label from the columns; or {schema.name.exclusion}",
+            why=f"an ENUM or SET in the key has an empty label, or a label twice: {', '.join(named)}",
+            hint=f"change the labels of the columns; or {schema.name.exclusion}",
             table=schema.name,
         )
+
+
+def _is_ambiguous(labels: Sequence[str]) -> bool:
+    return "" in labels or len(set(labels)) < len(labels)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
+from loader.model.charsets import AMBIGUOUS_CHARSETS
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import (
     GENERATED_KEY,
@@ -118,6 +119,7 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
     if new is not None and (differs := "; ".join(_differences(state, new))):
         raise _refusal(old.name, "the log's table map does not agree with the statements before it", differs)
     _check_characters(old, derived if new is None else new, state.origins)
+    _check_key_texts(old, derived if new is None else new, state.origins)
     return Evolution(
         new or derived, dict(zip((column.name for column in (new or derived).columns), state.origins, strict=True))
     )
@@ -240,6 +242,20 @@ def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Or
         if column.charset != before and column.charset in CHANGES_CHARACTERS:
             why = f"column {column.name}: the conversion to {column.charset} changes some characters"
             raise _refusal(old.name, _UNTOLD, why)
+
+
+def _check_key_texts(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> None:
+    """Refuse a text column that joins the key, if its character set has several byte sequences for one character.
+
+    Outside a key, all sequences are staged as this character. So rows with different keys may have one text.
+    """
+    for column, origin in zip(after.columns, origins, strict=True):
+        if column.name not in after.key or not isinstance(origin, ColumnOrigin) or origin.old in old.key:
+            continue
+        charset = old.column(origin.old).charset
+        if charset in AMBIGUOUS_CHARSETS:
+            why = f"column {column.name} joins the key, and {charset} has several byte sequences for some characters"
+            raise _refusal(old.name, "two keys of the table can have the same text", why)
 
 
 def _same_type(column: Column, new: ColumnDefinition) -> bool:

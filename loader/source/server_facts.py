@@ -61,20 +61,15 @@ def log_end(connection: Connection[Any]) -> Position:
         WrongSettings: the server writes no binary log.
         UnsupportedError: the server writes it inside InnoDB.
     """
-    rows = _log_status(connection)
+    rows = log_status(connection)
     if not rows:
         raise WrongSettings("the server writes no binary log", hint="set log_bin in its configuration and restart it")
     refuse_pages(str(rows[0][0]))
     return Position.at(str(rows[0][0]), int(rows[0][1]))
 
 
-def log_filters(connection: Connection[Any]) -> tuple[str, str]:
-    """Return binlog_do_db (the only schemas that are logged) and binlog_ignore_db, each separated by commas."""
-    rows = _log_status(connection)
-    return (str(rows[0][2]), str(rows[0][3])) if rows else ("", "")
-
-
-def _log_status(connection: Connection[Any]) -> list[tuple[Any, ...]]:
+def log_status(connection: Connection[Any]) -> list[tuple[Any, ...]]:
+    """Return a row: file and position of the end of the log, binlog_do_db, binlog_ignore_db. No row without a log."""
     identity = read_identity(connection)
     numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
     new = identity.kind == "mysql" and numbers >= _NEW_STATUS
@@ -110,16 +105,33 @@ def check_settings(connection: Connection[Any]) -> None:
                 why="its log does not contain whole rows",
                 hint=f"SET GLOBAL {name}={wanted}; then reconnect all sessions, which keep the old value",
             )
-    if hides_replicated_changes(connection, found):
+    check_replication(connection, found)
+
+
+def check_replication(connection: Connection[Any], variables: Mapping[str, str]) -> None:
+    """Check that the server logs what it replicates, and what triggers change meanwhile.
+
+    `variables`: log_replica_updates or log_slave_updates, gtid_slave_pos, wsrep_on and slave_run_triggers_for_rbr.
+
+    Raises:
+        WrongSettings: it does not.
+    """
+    if _hides_replicated_changes(connection, variables):
         raise WrongSettings(
-            HIDDEN_CHANGES, why="log_replica_updates (log_slave_updates) is OFF", hint=cure_of_hidden_changes(found)
+            "the server does not log the changes that it replicates",
+            why="log_replica_updates (log_slave_updates) is OFF",
+            hint=_hint_for_hidden_changes(variables),
+        )
+    triggers = variables.get("slave_run_triggers_for_rbr")
+    if triggers in {"YES", "ENFORCE"}:
+        raise WrongSettings(
+            "the server does not log what its triggers change while it replicates",
+            why=f"slave_run_triggers_for_rbr is {triggers}",
+            hint="STOP SLAVE; SET GLOBAL slave_run_triggers_for_rbr = LOGGING; START SLAVE; then load the tables again",
         )
 
 
-HIDDEN_CHANGES = "the server does not log the changes that it replicates"
-
-
-def hides_replicated_changes(connection: Connection[Any], variables: Mapping[str, str]) -> bool:
+def _hides_replicated_changes(connection: Connection[Any], variables: Mapping[str, str]) -> bool:
     """Return whether the server is a replica or a Galera node whose log lacks the changes that it replicates.
 
     MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
@@ -137,7 +149,7 @@ def hides_replicated_changes(connection: Connection[Any], variables: Mapping[str
     return bool(query(connection, "SHOW REPLICA STATUS") if position is None else position)
 
 
-def cure_of_hidden_changes(variables: Mapping[str, str]) -> str:
+def _hint_for_hidden_changes(variables: Mapping[str, str]) -> str:
     """Return what to do with a replica whose log lacks the changes that it replicates."""
     cure = "set log_replica_updates (log_slave_updates) and restart it, or read from its source"
     if variables.get("gtid_slave_pos"):

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.model.charsets import AMBIGUOUS_CHARSETS
+
 DATA = Path(__file__).with_name("codepages.bin")
 
 SINGLE = (
@@ -26,9 +28,6 @@ SINGLE = (
 
 WITH_PAIRS = ("big5", "cp932", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis")
 """Character sets with one or two bytes per character; those in SHIFTED and FOUR have more."""
-
-AMBIGUOUS = {"armscii8", "big5", "cp932", "eucjpms", "sjis", "tis620", "ujis"}
-"""Character sets with characters that several byte sequences stand for."""
 
 SHIFTED = {"eucjpms", "ujis"}
 FOUR = {"gb18030"}
@@ -51,7 +50,7 @@ def is_supported(charset: str) -> bool:
 
 def page_name(charset: str, *, in_key: bool) -> str:
     """Return the name of the table that decodes the values of a column, inside or outside a key."""
-    return charset + _IN_KEYS if in_key and charset in AMBIGUOUS else charset
+    return charset + _IN_KEYS if in_key and charset in AMBIGUOUS_CHARSETS else charset
 
 
 @cache

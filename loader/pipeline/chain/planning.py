@@ -19,6 +19,7 @@ from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.foreign_keys import find_unlogged_tables, logs_cascades
+from loader.source.log_filters import check_filters
 from loader.source.schemas import find_tables, read_ambiguous_tables
 from loader.source.side_effects import SideEffects, read_side_effects
 from loader.staging.chain import PlanChain
@@ -238,8 +239,10 @@ def _read_source(
 
     Raises:
         LogLags: the local copy of the log is shorter than the server's log.
+        WrongSettings: the log leaves captured tables out.
     """
     with connected(settings.server) as connection:
+        check_filters(connection, CapturedTables(settings.tables))
         captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
         untold = read_ambiguous_tables(connection, captured)
         late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)

@@ -9,7 +9,8 @@ import pymysql
 import pytest
 
 from infra.servers import Server
-from loader.binlog.values.codepages import AMBIGUOUS, codepage_of, page_name, sequences
+from loader.binlog.values.codepages import codepage_of, page_name, sequences
+from loader.model.charsets import AMBIGUOUS_CHARSETS
 
 pytestmark = [
     pytest.mark.integration,
@@ -19,7 +20,7 @@ pytestmark = [
 NO_CHARACTER = 0xFFFD  # what big5 and tis620 make of several sequences
 
 
-@pytest.mark.parametrize("charset", sorted(AMBIGUOUS))
+@pytest.mark.parametrize("charset", sorted(AMBIGUOUS_CHARSETS))
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_the_sequence_of_a_conversion(request: pytest.FixtureRequest, kind: str, charset: str) -> None:
     server: Server = request.getfixturevalue(f"{kind}_server")

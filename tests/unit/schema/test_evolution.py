@@ -279,6 +279,22 @@ def test_characters_that_a_set_turns_into_others_are_refused() -> None:
         assert caught.value.why == f"column a: the conversion to {charset} changes some characters"
 
 
+@pytest.mark.parametrize("key", [("id",), ()])
+def test_a_text_joins_the_key(key: tuple[str, ...]) -> None:
+    for charset, kept in (("cp932", False), ("sjis", False), ("koi8r", True), ("utf8mb4", True)):
+        old = TableSchema(NAME, (ID, replace(A, charset=charset)), key)
+        drop = "DROP PRIMARY KEY, " if key else ""
+        if kept:
+            assert evolve(old, steps(f"{drop}ADD PRIMARY KEY (a)"), None).schema.key == ("a",)
+            continue
+        with pytest.raises(UnsupportedError, match="the same text"):
+            evolve(old, steps(f"{drop}ADD PRIMARY KEY (a)"), None)
+        with pytest.raises(UnsupportedError, match="the same text"):  # an earlier statement added the key
+            evolve(old, steps("DROP PRIMARY KEY") if key else [], replace(old, key=("a",)))
+        in_key = replace(old, key=("a",))
+        assert evolve(in_key, steps("ADD x INT"), None).schema.key == ("a",)
+
+
 def test_a_text_becomes_longer_with_its_characters() -> None:
     before = replace(OLD, columns=(ID, Column("a", "text", charset="latin1")))
     new = replace(OLD, columns=(ID, Column("a", "mediumtext", charset="utf8mb4")))
