@@ -134,9 +134,12 @@ class AlterReader:
         cursor = self.cursor
         if cursor.take("PARTITION"):
             self._rest()
-        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
+        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR", "SYSTEM_TIME"):
             cursor.skip_item()
             yield Reload(VERSIONED)
+        elif cursor.sees("PERIOD", "FOR"):  # of application time
+            cursor.skip_item()
+            yield Reload("ADD PERIOD makes its columns NOT NULL")
         elif (key := self._key()) is not None:
             yield from key
         else:
@@ -205,6 +208,8 @@ class AlterReader:
         elif cursor.take("PARTITION"):
             self._rest()
             yield Reload("DROP PARTITION")
+        elif cursor.sees("PERIOD", "FOR") and not cursor.sees("PERIOD", "FOR", "SYSTEM_TIME"):
+            cursor.skip_item()
         elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
             cursor.skip_item()
             yield Reload("DROP SYSTEM VERSIONING removes the history rows")

@@ -109,9 +109,9 @@ def check_settings(connection: Connection[Any]) -> None:
 
 
 def check_replication(connection: Connection[Any], variables: Mapping[str, str]) -> None:
-    """Check that the server logs what it replicates, and what triggers change meanwhile.
+    """Check that the server logs the changes that it replicates.
 
-    `variables`: log_replica_updates or log_slave_updates, gtid_slave_pos, wsrep_on and slave_run_triggers_for_rbr.
+    `variables`: log_replica_updates or log_slave_updates, gtid_slave_pos and wsrep_on.
 
     Raises:
         WrongSettings: it does not.
@@ -121,13 +121,6 @@ def check_replication(connection: Connection[Any], variables: Mapping[str, str])
             "the server does not log the changes that it replicates",
             why="log_replica_updates (log_slave_updates) is OFF",
             hint=_hint_for_hidden_changes(variables),
-        )
-    triggers = variables.get("slave_run_triggers_for_rbr")
-    if triggers in {"YES", "ENFORCE"}:
-        raise WrongSettings(
-            "the server does not log what its triggers change while it replicates",
-            why=f"slave_run_triggers_for_rbr is {triggers}",
-            hint="STOP SLAVE; SET GLOBAL slave_run_triggers_for_rbr = LOGGING; START SLAVE; then load the tables again",
         )
 
 

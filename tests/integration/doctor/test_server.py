@@ -285,16 +285,6 @@ def test_a_replica_that_does_not_log_what_it_replicates(server: Server) -> None:
         assert "the server does not log the changes that it replicates" in only(findings(server), "error", "replica")
 
 
-def test_a_replica_that_does_not_log_what_its_triggers_change(mariadb: Server) -> None:
-    name = "slave_run_triggers_for_rbr"
-    for value in ("YES", "ENFORCE"):
-        with having(mariadb, f"SET GLOBAL {name} = {value}", after=(f"SET GLOBAL {name} = NO",)):
-            text = only(findings(mariadb), "error", "replica")
-            assert text == (f"the server does not log what its triggers change while it replicates: {name} is {value}")
-    with having(mariadb, f"SET GLOBAL {name} = LOGGING", after=(f"SET GLOBAL {name} = NO",)):
-        assert [one for one in findings(mariadb) if one.name == "replica"] == []
-
-
 def test_a_server_that_is_too_old() -> None:
     # MariaDB says the version that it is told: no server that old is to be had.
     with running("mariadb", {"version": "10.4.34-MariaDB-log"}) as server:

@@ -329,6 +329,14 @@ def test_tables_that_no_log_can_tell_about(statement: str, why: str) -> None:
     assert read(statement) == (Unreadable(T, why),)
 
 
+def test_periods_of_application_time() -> None:
+    why = "ADD PERIOD makes its columns NOT NULL"
+    assert read("ALTER TABLE t ADD PERIOD FOR p (s, e)") == (Altered(T, (Reload(why),)),)
+    assert read("ALTER TABLE t DROP PERIOD FOR p, ADD c INT") == read("ALTER TABLE t ADD c INT")
+    assert read("ALTER TABLE t ADD PERIOD FOR SYSTEM_TIME (s, e)") == (Unreadable(T, VERSIONED),)
+    assert read("ALTER TABLE t DROP PERIOD FOR SYSTEM_TIME") != read("ALTER TABLE t DROP PERIOD FOR p")
+
+
 def test_settings_inside_a_statement_that_change_how_it_is_read() -> None:
     statement = "SET STATEMENT sql_mode='NO_BACKSLASH_ESCAPES' FOR ALTER TABLE t ADD c INT COMMENT '{}'"
     (found,) = read(statement.format("a"))

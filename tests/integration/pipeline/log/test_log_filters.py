@@ -1,4 +1,4 @@
-"""Settings between two runs by which a server leaves changes of captured tables out of its log."""
+"""Filters that are set between two runs, by which a server leaves changes of captured tables out of its log."""
 
 from __future__ import annotations
 
@@ -31,14 +31,3 @@ def test_a_filter_of_the_log(fresh_server: StartServer, kind: Kind, tmp_path: Pa
     shop.server.restart({"binlog_do_db": "other"})
     with pytest.raises(WrongSettings, match="does not log changes of shop"):
         plan_interval(shop.settings)
-
-
-def test_triggers_of_a_replica(fresh_server: StartServer, tmp_path: Path) -> None:
-    shop = begun(fresh_server("mariadb"), tmp_path)
-    shop.run("SET GLOBAL slave_run_triggers_for_rbr = YES")
-    shop.insert(1)
-    with pytest.raises(WrongSettings, match="what its triggers change") as caught:
-        plan_interval(shop.settings)
-    assert caught.value.hint is not None
-    shop.run(*caught.value.hint.partition("; then")[0].split("; "))
-    assert [file.inserts for file in shop.delta().files] == [1]
