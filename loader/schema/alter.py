@@ -208,11 +208,11 @@ class AlterReader:
         elif cursor.take("PARTITION"):
             self._rest()
             yield Reload("DROP PARTITION")
-        elif cursor.sees("PERIOD", "FOR") and not cursor.sees("PERIOD", "FOR", "SYSTEM_TIME"):
-            cursor.skip_item()
-        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
+        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR", "SYSTEM_TIME"):
             cursor.skip_item()
             yield Reload("DROP SYSTEM VERSIONING removes the history rows")
+        elif cursor.sees("PERIOD", "FOR"):  # of application time
+            cursor.skip_item()
         elif cursor.take_any("INDEX", "KEY", "CONSTRAINT"):
             cursor.take("IF", "EXISTS")
             yield DropKey() if cursor.name().upper() == "PRIMARY" else ChangeIndexes()

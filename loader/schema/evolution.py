@@ -118,11 +118,10 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
     derived = TableSchema(old.name, state.columns, state.key.columns)
     if new is not None and (differs := "; ".join(_differences(state, new))):
         raise _refusal(old.name, "the log's table map does not agree with the statements before it", differs)
-    _check_characters(old, derived if new is None else new, state.origins)
-    _check_key_texts(old, derived if new is None else new, state.origins)
-    return Evolution(
-        new or derived, dict(zip((column.name for column in (new or derived).columns), state.origins, strict=True))
-    )
+    after = new or derived
+    _check_characters(old, after, state.origins)
+    _check_key_texts(old, after, state.origins)
+    return Evolution(after, dict(zip((column.name for column in after.columns), state.origins, strict=True)))
 
 
 def created_like(name: TableName, other: TableSchema) -> TableSchema:

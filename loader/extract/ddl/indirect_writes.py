@@ -61,7 +61,7 @@ class IndirectWrites:
         self._interval = interval
 
     def may_follow(self, statement: LogStatement, written: Iterable[TableName]) -> bool:
-        """Return whether a statement that changes rows may change other tables than those that it names as targets."""
+        """Return whether a row-changing statement may also change tables that are not among its targets."""
         try:
             found = tokens(statement.text, statement.sql_mode, statement.mariadb)
         except UnreadableError:

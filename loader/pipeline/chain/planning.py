@@ -242,8 +242,8 @@ def _read_source(
         WrongSettings: the log leaves captured tables out.
     """
     with connected(settings.server) as connection:
-        check_filters(connection, CapturedTables(settings.tables))
         captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
+        check_filters(connection, captured)
         untold = read_ambiguous_tables(connection, captured)
         late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
         sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
