@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loader.binlog.values.codepages import (
-    AMBIGUOUS,
     SINGLE,
     WITH_PAIRS,
     codepage_of,
@@ -20,6 +19,7 @@ from loader.binlog.values.codepages import (
     sequences,
 )
 from loader.errors import DataError
+from loader.model.charsets import AMBIGUOUS_CHARSETS
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import ASCII, BINARY, Field, Table, blob, char, geometry, integer, varchar, vector
 from tests.unit.binlog.reading import staged
@@ -209,4 +209,4 @@ def test_a_character_has_one_sequence_in_a_key(charset: str) -> None:
     assert len(characters) == len(set(characters))
     assert set(characters) == {code for code in every if code}
     assert all(code in {0, other} for code, other in zip(in_key, every, strict=True))
-    assert (in_key != every) == (charset in AMBIGUOUS)
+    assert (in_key != every) == (charset in AMBIGUOUS_CHARSETS)
