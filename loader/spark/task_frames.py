@@ -45,7 +45,11 @@ def task_frame(
 
 
 def mapped_frame(
-    frame: DataFrame, convert: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]], layout: str
+    frame: DataFrame,
+    convert: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    layout: str,
+    *,
+    root: str = "",
 ) -> DataFrame:
     """Return what tasks make of the rows of each partition of a frame.
 
@@ -53,8 +57,10 @@ def mapped_frame(
         frame: its columns are those of the batches that `convert` gets.
         convert: gets all batches of a partition, in a task.
         layout: columns and types of the batches that it returns, as DDL.
+        root: address of a store that the tasks write to. They get its secrets as in `task_frame`.
     """
-    run = checked(convert)
+    secrets = private_secrets(frame.sparkSession, {"root": root}) if root else {}
+    run = checked(partial(work_with, secrets, convert) if secrets else convert)
 
     def batches(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for converted in run([found]):

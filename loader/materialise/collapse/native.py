@@ -24,6 +24,7 @@ from loader.materialise.collapse.native_records import (
     has_last_records,
     record_types,
 )
+from loader.materialise.collapse.record_files import LocalRecordFiles
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
@@ -66,7 +67,8 @@ def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept
     (group,) = work.file_groups
     (counted,) = group.ranges
     largest = max(file.bytes for file in group.files)
-    threads = min(session.sparkContext.defaultParallelism, max(1, _READ_BYTES // max(1, largest)))
+    slots = session.sparkContext.defaultParallelism
+    threads = min(slots, max(1, _READ_BYTES // max(1, largest)))
     with ThreadPoolExecutor(threads) as pool:
         latest = LastRecords(store, group.files, group.schema, counted.after_seqno, counted.last_seqno, pool, threads)
         if latest.all != work.ops:
@@ -85,6 +87,7 @@ def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept
         partial=False,
         kept=kept.pop_all(),
         sorted=written.sorted,
+        record_files=LocalRecordFiles(folder, slots, sorted_=written.sorted),
     )
 
 

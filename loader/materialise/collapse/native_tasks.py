@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -25,7 +25,8 @@ from loader.materialise.collapse.native_records import (
     left_to_spark,
     record_types,
 )
-from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.collapse.packed_records import PackedRecordFiles
+from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.key_buckets import (
@@ -39,6 +40,7 @@ from loader.native_collapse.key_buckets import (
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.spark.job import on_one_machine
 from loader.spark.task_frames import hash_numbers, mapped_frame, task_frame
+from loader.staging.documents import StagedFile
 from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
@@ -53,21 +55,29 @@ def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Change
     if on_one_machine(session) or not has_last_records(work):
         return None
     with ExitStack() as kept:
-        packed = _packed_records(session, store, work).persist()
+        pieces = _pieces(session, work)
+        packed = _packed_records(session, store, work, pieces).persist()
         kept.callback(packed.unpersist)
+        files = PackedRecordFiles(packed, len(pieces), tuple(record_types(work)), store.root)
         try:
-            return _changes(packed, work, kept)
+            return _changes(packed, work, files, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
             return None
 
 
-def _packed_records(session: SparkSession, store: Store, work: Work) -> DataFrame:
+def _pieces(session: SparkSession, work: Work) -> list[list[StagedFile]]:
+    (group,) = work.file_groups
+    return list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
+
+
+def _packed_records(
+    session: SparkSession, store: Store, work: Work, pieces: Sequence[Sequence[StagedFile]]
+) -> DataFrame:
     """Return the last records, and a summary of each partition, with the columns of PACKED_DDL."""
     (group,) = work.file_groups
     (counted,) = group.ranges
     window = counted.after_seqno, counted.last_seqno
-    pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
     read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), hash_numbers(session, len(pieces)))
     # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
     lines = task_frame(session, store.root, read, pieces, BUCKET_DDL).repartition(len(pieces), "bucket")
@@ -75,17 +85,18 @@ def _packed_records(session: SparkSession, store: Store, work: Work) -> DataFram
     return mapped_frame(lines, pack, PACKED_DDL.format(type=key_type(work.schema)))
 
 
-def _changes(packed: DataFrame, work: Work, kept: ExitStack) -> Changes:
+def _changes(packed: DataFrame, work: Work, files: PackedRecordFiles, kept: ExitStack) -> Changes:
     found = _summary(packed, work)
     counts = {name: found[name] for name in COUNTS}
     if {op: counts[f"all_{op}"] for op in "IUD"} != work.ops:
         raise NotSupportedNatively("the files do not hold what their manifest counts")
     types = record_types(work)
     records = _unpacked(packed, types)
+    rows = found["keys"] - (found["deleted"] if work.rule.mode == "mirror" else 0)
     return Changes(
         frame=add_text_columns(records.withColumn("_new", sf.lit(True)), work),
         keys=found["keys"],
-        rows_to_insert=found["keys"] - (found["deleted"] if work.rule.mode == "mirror" else 0),
+        rows_to_insert=rows,
         rows_to_delete=0,
         within=key_between(found["low"], found["high"], work),
         inserts=counts["new_I"],
@@ -95,6 +106,8 @@ def _changes(packed: DataFrame, work: Work, kept: ExitStack) -> Changes:
         partial=False,
         kept=kept.pop_all(),
         key_frame=_unpacked(packed, {place: types[place] for place in key_places(work.schema)}),
+        # Spark gives each data file of few rows a range of keys, and these files would have all keys.
+        record_files=files if rows >= MANY_ROWS else None,
     )
 
 

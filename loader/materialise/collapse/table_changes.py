@@ -8,8 +8,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from loader.materialise.collapse.record_files import RecordFiles
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier
+
+MANY_ROWS = 1_000_000
+"""A sort of so many rows over all data files takes as long as writing them. So each file is sorted on its own."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Changes:
         kept: the resources that `release` frees.
         sorted: the rows are sorted by key, and each partition has a contiguous range.
         key_frame: the key columns of all rows, if they can be read without the other columns.
+        record_files: writes the rows as data files, if kernels collapsed the records.
     """
 
     frame: DataFrame
@@ -46,6 +51,7 @@ class Changes:
     kept: ExitStack
     sorted: bool = False
     key_frame: DataFrame | None = None
+    record_files: RecordFiles | None = None
 
     @property
     def changed_keys(self) -> DataFrame:
@@ -54,7 +60,7 @@ class Changes:
 
     def with_rows(self, frame: DataFrame, **counts: Any) -> Changes:
         """Return changes with other rows, and with other values of some attributes."""
-        return replace(self, frame=frame, key_frame=None, sorted=False, **counts)
+        return replace(self, frame=frame, key_frame=None, record_files=None, sorted=False, **counts)
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Persist another frame until `release`."""

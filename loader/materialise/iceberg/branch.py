@@ -12,6 +12,7 @@ from typing import Self
 from py4j.java_gateway import JavaObject
 
 from loader.failpoints import failpoint
+from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.publication import (
     BranchLostError,
     FinishTransaction,
@@ -159,6 +160,10 @@ class Branch:
     def mark(self, properties: Mapping[str, str]) -> None:
         """Commit the properties without changing rows."""
         commit_properties(self._load().append(self.name), {RUN: self._run, **properties})
+
+    def append(self, files: DataFiles, properties: Mapping[str, str] | None) -> None:
+        """Commit new data files, with the properties in the summary."""
+        files.append_to(self._load(), self.name, {RUN: self._run, **(properties or {})})
 
     def publish(
         self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None

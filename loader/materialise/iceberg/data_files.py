@@ -20,7 +20,10 @@ from loader.materialise.iceberg.table_metadata import TableMetadata, commit_prop
 
 _LOG = logging.getLogger(__name__)
 _FIELD_ID = b"PARQUET:field_id"
-_FORMAT = "write.format.default"
+_KINDS = ("write.format.default", "write.parquet.compression-codec", "write.parquet.bloom-filter", "encryption.")
+"""Names, or beginnings of names, of the properties that choose the kind of the files."""
+_PLAIN = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
+_DEFAULTS = {"initial-default", "write-default"}
 _HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _TYPES = {
@@ -41,17 +44,25 @@ _TYPES = {
 def arrow_fields(metadata: TableMetadata) -> Mapping[str, pa.Field] | None:
     """Return the Arrow field of each column of the table by name, with its field id.
 
-    Return None if only Spark can write the table: it is partitioned, has nested columns, or is not of Parquet files.
+    Return None if only Spark can write the table: it is partitioned, has nested columns or columns with defaults, or
+    its properties ask for files of another kind.
     """
-    if metadata.is_partitioned or metadata.properties.get(_FORMAT, "parquet") != "parquet":
+    if metadata.is_partitioned or not _is_plain(metadata.properties):
         return None
     fields = {}
     for column in metadata.schema["fields"]:
         kind = _arrow_type(column["type"])
-        if kind is None:
+        if kind is None or _DEFAULTS & column.keys():
             return None
-        fields[column["name"]] = pa.field(column["name"], kind, metadata={_FIELD_ID: str(column["id"]).encode()})
+        id_ = {_FIELD_ID: str(column["id"]).encode()}
+        fields[column["name"]] = pa.field(column["name"], kind, nullable=not column["required"], metadata=id_)
     return fields
+
+
+def _is_plain(properties: Mapping[str, str]) -> bool:
+    """Return whether a table wants Parquet files with Iceberg's default compression, and nothing special in them."""
+    wanted = {name: value for name, value in properties.items() if name.startswith(_KINDS)}
+    return all(_PLAIN.get(name) == value.lower() for name, value in wanted.items())
 
 
 def _arrow_type(kind: object) -> Any:
@@ -173,6 +184,13 @@ class DataFiles:
             change = transaction.newAppend()
         for entry in self.entries:
             change = change.addFile(entry) if replace else change.appendFile(entry)
+        commit_properties(change, properties)
+
+    def append_to(self, metadata: TableMetadata, branch: str, properties: Mapping[str, str]) -> None:
+        """Commit the files to a branch of the table, with `properties` in the summary."""
+        change = metadata.append(branch)
+        for entry in self.entries:
+            change = change.appendFile(entry)
         commit_properties(change, properties)
 
     def delete(self) -> None:

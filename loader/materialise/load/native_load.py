@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -18,17 +18,21 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from loader.materialise.collapse.native_records import group_files, is_of_own_columns
-from loader.materialise.iceberg.data_files import DataFiles, arrow_fields
+from loader.materialise.collapse.native_records import group_files, is_of_own_columns, left_to_spark
+from loader.materialise.iceberg.data_files import DataFiles, WrittenFile
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.load.parquet_writer import RowFormat, write_parquet
-from loader.materialise.load.task_files import FileToWrite, write_in_tasks
+from loader.materialise.parquet.row_format import RowFormat, row_format, to_rows
+from loader.materialise.parquet.row_writer import write_rows
+from loader.materialise.parquet.task_files import FilePlace, choose_places, write_file
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
+from loader.native_collapse.staged_batches import read_batches
+from loader.native_collapse.task_records import carried_or_left
 from loader.spark.job import on_one_machine
+from loader.spark.workers import Tasks
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
-from loader.store.sibling import sibling_folder
+from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)
 FILE_BYTES = 256 * 1024 * 1024
@@ -46,10 +50,9 @@ def write_natively(warehouse: Warehouse, store: Store, work: Work) -> DataFiles 
         StagedDataError: a staged file is missing or changed.
     """
     metadata = warehouse.metadata(work.name)
-    fields = arrow_fields(metadata) if metadata else None
-    if metadata is None or fields is None:
+    rows = row_format(metadata, work.layout) if metadata else None
+    if metadata is None or rows is None:
         return None
-    rows = RowFormat(work.schema, work.layout.columns, pa.schema([fields[one.name] for one in work.layout.columns]))
     files = DataFiles(warehouse.session, metadata)
     write = _write_in_threads if on_one_machine(warehouse.session) else _write_in_tasks
     try:
@@ -73,18 +76,18 @@ def _write_in_tasks(session: SparkSession, store: Store, work: Work, rows: RowFo
     if not is_of_own_columns(work):
         raise NotSupportedNatively("the records have other columns than the table")
     # The staged files are in key order, so each data file has a range of keys.
-    groups = group_files(work.files, session.sparkContext.defaultParallelism, TASK_BYTES, FILE_BYTES)
-    planned = [_planned(files, store.root, number, group) for number, group in enumerate(groups)]
-    for written in write_in_tasks(session, store.root, rows, planned):
-        files.add(written)
+    groups = list(group_files(work.files, session.sparkContext.defaultParallelism, TASK_BYTES, FILE_BYTES))
+    planned = list(zip(choose_places(files, store.root, len(groups)), groups, strict=True))
+    with left_to_spark():
+        written = Tasks(session, {"root": store.root}).each(partial(_write_file_in_task, store.root, rows), planned)
+    for file in written:
+        files.add(file)
 
 
-def _planned(files: DataFiles, root: str, number: int, group: Sequence[StagedFile]) -> FileToWrite:
-    location = files.location(number)
-    folder = sibling_folder(root, location) if files.uses_hadoop else None
-    if folder is None:
-        raise NotSupportedNatively("the warehouse is not next to the staging area")
-    return FileToWrite(location, folder, group)
+def _write_file_in_task(root: str, rows: RowFormat, planned: tuple[FilePlace, Sequence[StagedFile]]) -> WrittenFile:
+    place, group = planned
+    with carried_or_left():
+        return write_file(_read_rows(open_store(root), group, rows), rows.fields, place)
 
 
 def _write_in_threads(session: SparkSession, store: Store, work: Work, rows: RowFormat, files: DataFiles) -> None:
@@ -105,5 +108,11 @@ def _write_file(
     store: Store, rows: RowFormat, files: DataFiles, folder: Path, number: int, group: Sequence[StagedFile]
 ) -> None:
     path = folder / f"{number:05d}.parquet"
-    files.upload(path, number, write_parquet(store, group, rows, path))
+    files.upload(path, number, write_rows(_read_rows(store, group, rows), rows.fields, path))
     path.unlink()
+
+
+def _read_rows(store: Store, files: Sequence[StagedFile], rows: RowFormat) -> Iterator[pa.Table]:
+    for file in files:
+        for records in read_batches(store, file, rows.records):
+            yield to_rows(records, rows)

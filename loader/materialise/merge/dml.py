@@ -8,24 +8,29 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.collapse.multiset import find_deleted_rows
-from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.insert_columns import insert_lists
+from loader.materialise.merge.row_files import RowFiles
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifiers
 from loader.resources import sql
 
-_MANY_ROWS = 1_000_000
 _BROADCAST_KEYS = 1_000_000
 """Up to this many changed keys are broadcast to every executor. A key takes some 100 bytes of memory."""
 
 
 class Statement(NamedTuple):
-    """A SQL statement that makes one commit, and the failpoint after it."""
+    """A SQL statement that makes one commit, and the failpoint after it.
+
+    Attributes:
+        rows: writes the data files that the statement would write; None if only Spark can.
+    """
 
     sql: str
     point: str
+    rows: RowFiles | None = None
 
 
 def build_statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
@@ -72,15 +77,16 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
 def _insert(session: SparkSession, changes: Changes, work: Work, branch: str, kept: str) -> Statement:
     lists = insert_lists(session, branch, work.layout.values)
     text = sql("materialise/insert_rows").format(branch=branch, options=_options(changes), kept=kept, **lists)
-    return Statement(text, "insert.after")
+    rows = RowFiles(changes.record_files, work, changes.rows_to_insert) if changes.record_files else None
+    return Statement(text, "insert.after", rows)
 
 
 def _options(changes: Changes) -> str:
     """Return the write options: how rows are distributed over tasks, which write a file each, and whether to sort them.
 
-    By default, Iceberg distributes and sorts rows by the table's order. Sorted rows need neither. A global sort of many
-    rows takes as long as writing them, so each task then sorts only its own rows.
+    By default, Iceberg distributes and sorts rows by the table's order. Sorted rows need neither. Of many rows, each
+    task sorts only its own.
     """
     if changes.sorted:
         return "WITH ('use-table-distribution-and-ordering' = 'false')"
-    return "WITH ('distribution-mode' = 'none')" if changes.rows_to_insert >= _MANY_ROWS else ""
+    return "WITH ('distribution-mode' = 'none')" if changes.rows_to_insert >= MANY_ROWS else ""

@@ -12,6 +12,7 @@ from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.dml import Statement, build_statements
+from loader.materialise.merge.row_files import write_row_files
 from loader.materialise.merge.unlogged_values import copy_statement, fill_statement
 from loader.materialise.plan.merge_plan import CheckRows, CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.quoting import identifier
@@ -66,8 +67,12 @@ def run_statements(
 ) -> int:
     """Run statements on the branch and sign the last commit. Return the number of statements."""
     for statement in todo:
-        with branch.signed(signature if statement is todo[-1] else None):
-            warehouse.session.sql(statement.sql)
+        properties = signature if statement is todo[-1] else None
+        if files := write_row_files(warehouse, statement.rows) if statement.rows else None:
+            branch.append(files, properties)
+        else:
+            with branch.signed(properties):
+                warehouse.session.sql(statement.sql)
         failpoint(statement.point)
     return len(todo)
 

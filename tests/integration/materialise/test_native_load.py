@@ -15,7 +15,8 @@ from loader.errors import StagedDataError
 from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.table_metadata import TableMetadata
-from loader.materialise.load import native_load, parquet_writer, table_load
+from loader.materialise.load import native_load, table_load
+from loader.materialise.parquet import row_writer
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from tests.integration.materialise.lake import Lake
@@ -72,7 +73,7 @@ def test_rows_and_column_bounds_are_those_of_spark(
     copy = TableSchema(TableName("shop", "by_spark"), EVERY.columns, EVERY.key)
     load(lake, EVERY, ROWS, parts=2)
     with monkeypatch.context() as patched:
-        patched.setattr(native_load, "arrow_fields", lambda _: None)
+        patched.setattr(native_load, "row_format", lambda *_: None)
         load(lake, copy, ROWS, parts=2)
     assert native == [True, False]
     assert lake.bag(EVERY.name) == lake.bag(copy.name)
@@ -89,7 +90,7 @@ def test_a_large_table_becomes_files_with_ranges_of_keys(
 ) -> None:
     for name in ("FILE_BYTES", "_SMALL_BYTES"):
         monkeypatch.setattr(native_load, name, 10_000)
-    monkeypatch.setattr(parquet_writer, "_GROUP_BYTES", 4_000)
+    monkeypatch.setattr(row_writer, "_GROUP_BYTES", 4_000)
     rows = [(key, f"the name of order {key}") for key in range(1000)]
     load(lake, ORDERS, rows, parts=40)
     assert native == [True]
@@ -114,7 +115,7 @@ def test_long_values_that_a_row_group_has_no_bounds_for(
     lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch, text: str, order: int
 ) -> None:
     """The file has two row groups. Their bounds are not those of the file: one of them has none."""
-    monkeypatch.setattr(parquet_writer, "_GROUP_BYTES", 1)
+    monkeypatch.setattr(row_writer, "_GROUP_BYTES", 1)
     notes = table("notes", [Column("text", "varchar", charset="utf8mb4"), Column("data", "blob")], ["text"])
     data = text.encode()
     load(lake, notes, [("m", b"m"), (text, data)][::order], parts=2)

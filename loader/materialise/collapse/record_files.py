@@ -1,0 +1,118 @@
+"""Writes collapsed records, which kernels have left in files or in Spark's memory, as data files of their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from loader.materialise.iceberg.data_files import DataFiles
+from loader.materialise.parquet.row_format import RowFormat, to_rows
+from loader.materialise.parquet.row_writer import write_rows
+from loader.materialise.plan.frame_columns import key_places
+
+_FILE_BYTES = 64 * 1024 * 1024
+"""Size in memory of the records of a data file, if they must be sorted. Compressed Parquet takes a tenth to a third."""
+_MOST_THREADS = 8
+"""Threads. Each holds the records of a data file three times: as they are, those to insert, and sorted."""
+
+
+class RecordFiles(Protocol):
+    """Writes the collapsed records of a table as data files."""
+
+    def write(self, rows: RowFormat, files: DataFiles, *, deleted: bool) -> None:
+        """Write the records.
+
+        Args:
+            rows: of the table.
+            files: get the data files.
+            deleted: also write records whose op is D.
+
+        Raises:
+            LoaderError: a store does not answer.
+            NotSupportedNatively: Spark must write the rows.
+        """
+
+
+class _RowGroup(NamedTuple):
+    path: Path
+    number: int
+    bytes: int
+
+
+class LocalRecordFiles:
+    """Writes records in Parquet files of this machine: see RecordFiles.
+
+    Args:
+        folder: of the files.
+        threads: the number of files to write at the same time.
+        sorted_: each file is sorted by key, and has a contiguous range of it.
+    """
+
+    def __init__(self, folder: Path, threads: int, *, sorted_: bool) -> None:
+        self._folder, self._threads, self._sorted = folder, min(threads, _MOST_THREADS), sorted_
+
+    def write(self, rows: RowFormat, files: DataFiles, *, deleted: bool) -> None:
+        """See RecordFiles."""
+        with TemporaryDirectory(prefix="rows-", dir=self._folder) as scratch, ThreadPoolExecutor(self._threads) as pool:
+            write = partial(self._write_file, rows, files, Path(scratch), deleted)
+            for _ in pool.map(write, count(), self._parts()):
+                pass
+
+    def _parts(self) -> Iterator[Sequence[_RowGroup]]:
+        """Yield the row groups of each data file."""
+        part, size = list[_RowGroup](), 0
+        for group in map(_row_groups, sorted(self._folder.glob("*.parquet"))):
+            if self._sorted:
+                yield group
+                continue
+            for one in group:
+                if part and size + one.bytes > _FILE_BYTES:
+                    yield part
+                    part, size = [], 0
+                part.append(one)
+                size += one.bytes
+        if part:
+            yield part
+
+    def _write_file(
+        self, rows: RowFormat, files: DataFiles, scratch: Path, deleted: bool, number: int, part: Sequence[_RowGroup]
+    ) -> None:
+        records = pa.concat_tables([pq.ParquetFile(group.path).read_row_group(group.number) for group in part])
+        found = rows_to_insert(records, rows, deleted=deleted, sorted_=self._sorted)
+        if len(found):
+            path = scratch / f"{number:05d}.parquet"
+            files.upload(path, number, write_rows([found], rows.fields, path))
+            path.unlink()
+
+
+def rows_to_insert(records: pa.Table, rows: RowFormat, *, deleted: bool, sorted_: bool = False) -> pa.Table:
+    """Return the rows to insert for collapsed records, sorted by key.
+
+    Args:
+        records: one record per key.
+        rows: of the table.
+        deleted: also return rows for records whose op is D.
+        sorted_: the records are sorted.
+
+    Raises:
+        NotSupportedNatively: Spark must write the rows.
+    """
+    kept = records if deleted else records.filter(pc.not_equal(records["_op"], "D"))
+    if not sorted_:
+        kept = kept.sort_by([(name, "ascending") for name in key_places(rows.records)])
+    return to_rows(kept, rows)
+
+
+def _row_groups(path: Path) -> list[_RowGroup]:
+    metadata = pq.read_metadata(path)
+    sizes = (metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    return [_RowGroup(path, number, size) for number, size in enumerate(sizes)]
