@@ -71,7 +71,10 @@ def build_manifest(
         nameless=after.nameless,
         given=after.given,
         left_out=one_per_table(
-            [*list_unlogged_tables(plan), *(one for result in staged for one in result.left_out.values())]
+            [
+                *list_unlogged_tables(plan),
+                *(one for result in staged for one in [*result.left_out.values(), *result.unlogged.values()]),
+            ]
         ),
         skips=_skips(plan, results),
         loader_version=__version__,

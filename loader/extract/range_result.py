@@ -29,6 +29,7 @@ class RangeResult:
         skips: keys of the records of operators that were used.
         bytes_torn: the part of `bytes_cut_off` that is no whole event, and so is not walked.
         left_out: for each incomplete table, its first and last missing row.
+        unlogged: by name, the tables whose rows foreign keys changed without a log entry.
         nameless: captured tables without column names. An extraction without their schemas stops at the first one.
     """
 
@@ -53,4 +54,5 @@ class RangeResult:
     bytes_skipped: int = 0
     skips: set[str] = field(default_factory=set)
     left_out: dict[TableName, IncompleteTable] = field(default_factory=dict)
+    unlogged: dict[str, IncompleteTable] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

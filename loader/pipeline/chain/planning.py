@@ -18,12 +18,13 @@ from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
-from loader.source.foreign_keys import find_unlogged_tables, logs_cascades
+from loader.source.foreign_keys import find_parents, find_unlogged_tables, logs_cascades
 from loader.source.log_filters import check_filters
 from loader.source.schemas import find_tables, read_ambiguous_tables
 from loader.source.side_effects import SideEffects, read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
+from loader.staging.entries import UnloggedChanges
 from loader.staging.filters import CapturedTables
 from loader.staging.notes.skips import skips_between
 from loader.staging.schemas import SchemaStore
@@ -82,7 +83,9 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         raise _too_late_error(settings.name, until, start)
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    logged = _logged_cascades(chain, generation, head)
+    previous = head or _newest_plan_before(chain, generation)
+    # Without any plan they may not be logged: then the loads, which come before, have checked it.
+    logged = previous is not None and not previous.unlogged_cascades
     read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, cascades=logged)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
@@ -105,6 +108,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         folds=read.folds,
         unlogged_cascades=not read.logs_cascades,
         cascading=tuple(map(str, read.cascading)),
+        unlogged=read.unlogged,
+        unlogged_before=previous.unlogged if previous else UnloggedChanges(),
     )
     plans = _extend_chain(chain, generation, template, Interval(start, stop), log, settings.interval)
     return _note_for_run(chain, plans, run, new=True)
@@ -204,7 +209,7 @@ class _SourceState:
         stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, SideEffects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
-        cascading: see Plan.cascading.
+        cascading, unlogged: see Plan.cascading and Plan.unlogged.
         sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
     """
 
@@ -215,6 +220,7 @@ class _SourceState:
     folds: bool
     logs_cascades: bool
     cascading: list[TableName]
+    unlogged: UnloggedChanges
     sequences: list[TableName]
 
 
@@ -252,27 +258,18 @@ def _read_source(
         cascading = (
             find_unlogged_tables(connection, find_tables(connection, captured)) if cascades and not logged else []
         )
+        unlogged = UnloggedChanges(parents=find_parents(connection, captured) if logged else {})
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _SourceState(stop, untold, late, side_effects, folds, logged, cascading, sequences)
+    return _SourceState(stop, untold, late, side_effects, folds, logged, cascading, unlogged, sequences)
 
 
-def _logged_cascades(chain: PlanChain, generation: Generation, head: Plan | None) -> bool:
-    """Return whether the newest plan says that changes by foreign keys are logged.
-
-    Without any plan they may not be: then the loads, which come before, have checked it.
-
-    Args:
-        chain: of the source.
-        generation: the newest one.
-        head: its newest plan. Without one, the generations that it continues count.
-    """
-    if head is None:
-        older = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)[:-1]))
-        head = next(filter(None, older), None)
-    return head is not None and not head.unlogged_cascades
+def _newest_plan_before(chain: PlanChain, generation: Generation) -> Plan | None:
+    """Return the newest plan of the generations that a generation without plans continues."""
+    older = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)[:-1]))
+    return next(filter(None, older), None)
 
 
 def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:
