@@ -20,6 +20,8 @@ class RangeResult:
     Attributes:
         file: name of the log file.
         before: if the range starts with its log file, the GTID set that the file declares to be before it.
+        started: the seqno behind the first event of the log file, if the range starts with the file and the server
+            started with it; otherwise 0.
         gtids: of the transactions that begin in the counted bytes.
         mark: of the position after the last of these transactions.
         committed: commit time of the newest transaction, in microseconds since 1970; 0 without transactions.
@@ -39,6 +41,7 @@ class RangeResult:
     xa: list[XaEvent] = field(default_factory=list)
     file: str = ""
     before: str = ""
+    started: int = 0
     gtids: tuple[Part, ...] = ()
     mark: Mark | None = None
     event_types: dict[str, int] = field(default_factory=dict)

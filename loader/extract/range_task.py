@@ -102,6 +102,7 @@ class RangeExtractor:
             result.gtids, result.mark = tally.parts(), tally.mark(log)
             if span.read_from == FIRST:
                 result.before = str(head_of(log, span.read_to).before or "")
+                result.started = log.form.end + notes.unit if log.form.started else 0
         return result
 
     def survey(self, span: LogRange) -> RangeResult:

@@ -203,6 +203,8 @@ class Plan(Document, Shaping):
             plan and no longer does. Some of their changes in the interval may not be in the log.
         unlogged: captured tables that the server may change without a log entry, read before the end of the log is.
         unlogged_before: the same of the previous plan. A statement of the interval may have changed it since.
+        unlogged_at: the end of the log after `unlogged` was read. It equals the stop of the last interval of a backlog
+            only.
         side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
             It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
             have dropped a trigger.
@@ -213,7 +215,7 @@ class Plan(Document, Shaping):
     LATER = (
         *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
         *("folds", "unlogged_cascades", "cascading", "skips", "side_effects_of_writes"),
-        *("unlogged", "unlogged_before"),
+        *("unlogged", "unlogged_before", "unlogged_at"),
     )
 
     source: str
@@ -234,6 +236,7 @@ class Plan(Document, Shaping):
     cascading: tuple[str, ...] = ()
     unlogged: UnloggedChanges = UnloggedChanges()
     unlogged_before: UnloggedChanges = UnloggedChanges()
+    unlogged_at: str = ""
     skips: tuple[SkippedRows, ...] = ()
 
     def check(self, key: str) -> None:

@@ -62,8 +62,10 @@ class UnloggedChanges(Entry):
     Attributes:
         parents: by the name of a table, the captured tables whose rows foreign keys change with its rows. Only of
             servers that log this, see loader.source.foreign_keys. Row events say whether it was logged.
+        memory: MEMORY tables of MariaDB, see loader.source.memory_tables.
     """
 
-    LATER = ("parents",)
+    LATER = ("parents", "memory")
 
     parents: dict[str, tuple[str, ...]] = {}
+    memory: tuple[str, ...] = ()

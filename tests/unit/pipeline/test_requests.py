@@ -66,7 +66,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
         planning,
         "_read_source",
         lambda _s, _l, start, *_, **_k: planning._SourceState(
-            start_after(start), [], "", (), False, True, [], UnloggedChanges(), []
+            start_after(start), [], "", (), False, True, [], UnloggedChanges(), UnloggedChanges(), []
         ),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
