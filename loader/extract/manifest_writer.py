@@ -14,6 +14,7 @@ from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
 from loader.extract.repair.incomplete_tables import list_unlogged_tables, one_per_table
 from loader.extract.repair.server_starts import empty_memory_tables
+from loader.extract.repair.stale_columns import find_stale_tables
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
 from loader.model.gtid import GtidSet, MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.moment import moment
@@ -76,6 +77,7 @@ def build_manifest(
             [
                 *list_unlogged_tables(plan),
                 *unsure,
+                *find_stale_tables(plan, statements),
                 *(one for result in staged for one in [*result.left_out.values(), *result.unlogged.values()]),
             ]
         ),

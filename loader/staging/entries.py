@@ -63,9 +63,13 @@ class UnloggedChanges(Entry):
         parents: by the name of a table, the captured tables whose rows foreign keys change with its rows. Only of
             servers that log this, see loader.source.foreign_keys. Row events say whether it was logged.
         memory: MEMORY tables of MariaDB, see loader.source.memory_tables.
+        virtual: tables with virtual columns of MariaDB, see loader.source.update_triggers.
+        triggered: those of them that have a BEFORE UPDATE trigger.
     """
 
-    LATER = ("parents", "memory")
+    LATER = ("parents", "memory", "virtual", "triggered")
 
     parents: dict[str, tuple[str, ...]] = {}
     memory: tuple[str, ...] = ()
+    virtual: tuple[str, ...] = ()
+    triggered: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from loader.source.log_filters import check_filters
 from loader.source.memory_tables import find_memory_tables
 from loader.source.schemas import find_tables, read_ambiguous_tables
 from loader.source.side_effects import SideEffects, read_side_effects
+from loader.source.update_triggers import find_virtual_tables
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.entries import UnloggedChanges
@@ -261,9 +262,12 @@ def _read_source(
         stopped = previous is not None and not previous.unlogged_cascades and not logged
         cascading = find_unlogged_tables(connection, find_tables(connection, captured)) if stopped else []
         unlogged_before = _still_there(connection, captured, previous)
+        virtual = find_virtual_tables(connection, captured)
         unlogged = UnloggedChanges(
             parents=find_parents(connection, captured) if logged else {},
             memory=find_memory_tables(connection, captured),
+            virtual=virtual.virtual,
+            triggered=virtual.triggered,
         )
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
