@@ -39,12 +39,14 @@ class LogFormat:
         checksum: bytes of checksum at the end of each event, 4 or 0.
         end: file offset behind the FORMAT_DESCRIPTION event.
         in_use: the server has not closed the file.
+        started: the server started with this file. Its other files have no time of creation.
     """
 
     server_version: str
     checksum: int
     end: int
     in_use: bool
+    started: bool
 
     @property
     def mariadb(self) -> bool:
@@ -97,7 +99,7 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     event = data[:size]
     cursor = Cursor(event[HEADER:])
     version, server = cursor.number(2), cursor.take(50).split(b"\0")[0].decode("ascii", "replace")
-    cursor.take(4)
+    created = cursor.number(4)
     header = cursor.number(1)
     _check_release(server, file)
     if not _VERSION.match(server):
@@ -109,7 +111,7 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     checksum = _checksum(event, file)
     _check_lengths(event, file)
     in_use = bool(int.from_bytes(event[17:19], "little") & FLAG_IN_USE)
-    return LogFormat(server, checksum, 4 + size, in_use)
+    return LogFormat(server, checksum, 4 + size, in_use, created != 0)
 
 
 def _check_release(server: str, file: str) -> None:

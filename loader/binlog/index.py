@@ -38,7 +38,7 @@ class LogIndex:
     """The contents of a range of the log, in log order.
 
     Attributes:
-        rows: int64 (row events, 8), fields walk.R_*.
+        rows: int64 (row events, 9), fields walk.R_*.
         transactions: int64 (transactions, 6), fields walk.T_*.
         statements: int64 (statements, 5), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: int64 (257): number of events by type, and at 256 their bytes; only of events in the counted bytes.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.events.table_map import NamelessTable, TableMap, read_table_map
 from loader.binlog.program import Program, compile_program
-from loader.binlog.walk import MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED, UNSTAGED
+from loader.binlog.walk import MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED, UNSTAGED, WATCHED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import SchemaVersion, TableName, TableSchema, logged_as
 
@@ -106,6 +106,7 @@ class TableRegistry:
             right for all of its rows.
         hex_fallback, same_keys: see `compile_program`.
         markers: tables that mark a transaction to skip. They are not captured.
+        watched: tables whose row events get a number of `watched_numbers`, even if they are not captured.
         ignore_sequences: do not capture MariaDB's sequences, whatever their names.
         isolate: note a captured table whose rows cannot be staged in `unstaged`, instead of raising the reason.
         whole_times: see `TableMap.schema`.
@@ -129,6 +130,7 @@ class TableRegistry:
         hex_fallback: bool = False,
         same_keys: bool = False,
         markers: Container[TableName] = (),
+        watched: Sequence[TableName] = (),
         ignore_sequences: bool = False,
         isolate: bool = False,
         whole_times: bool = False,
@@ -143,6 +145,7 @@ class TableRegistry:
         self._hex_fallback = hex_fallback
         self._same_keys = same_keys
         self._markers = markers
+        self._watched = {name: WATCHED - number for number, name in enumerate(watched)}
         self._ignores_sequences = ignore_sequences and mariadb
         self._isolates = isolate
         self._whole_times = whole_times
@@ -166,11 +169,11 @@ class TableRegistry:
             DataError, UnsupportedError: see `TableMap.schema`; only for captured tables that are not isolated.
         """
         table = read_table_map(body)
-        number = MARKER if table.name in self._markers else UNCAPTURED
+        number = MARKER if table.name in self._markers else self._watched.get(table.name, UNCAPTURED)
         if number != MARKER and self._captured(table.name):
             versions = (self._named_versions if table.named else self._versions)(table.name)
             if self._ignores_sequences and table.is_sequence:
-                number = UNCAPTURED
+                number = self._watched.get(table.name, UNCAPTURED)
             elif versions:
                 number = _OPEN + len(self._open)
                 self._open.append(_OpenMap(table, versions))
@@ -190,6 +193,13 @@ class TableRegistry:
         """Return all numbers (values of field walk.R_TABLE) of captured tables with these names."""
         known = [number for number, program in enumerate(self.programs) if program.schema.name in names]
         return known + [_OPEN + number for number, one in enumerate(self._open) if one.table.name in names]
+
+    def watched_numbers(self) -> dict[int, TableName]:
+        """Return the watched tables by all their numbers (values of field walk.R_TABLE)."""
+        found = {number: name for name, number in self._watched.items()}
+        for name in self._watched:
+            found.update(dict.fromkeys(self.numbers_of({name}), name))
+        return found
 
     def assign_programs(self, rows: Ints, seqnos: Ints) -> Ints:
         """Return the row events with the program that their table has in their transaction.

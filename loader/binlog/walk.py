@@ -109,18 +109,19 @@ VOID: 1 if its statement has no effect, see _is_void.
 
 STATE = 14
 
-R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
+R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER, R_FLAGS = range(9)
 """Fields of a row event.
 
 R_OFFSET: offset of its first byte: in the file, or (R_INNER) in the expanded bytes of the outer event.
 R_SIZE: bytes without checksum.
 R_KIND: event type.
-R_TABLE: number of its program, or UNCAPTURED, MARKER or UNSTAGED.
+R_TABLE: number of its program, or UNCAPTURED, MARKER, UNSTAGED or at most WATCHED.
 R_TRANSACTION: number of its transaction.
 R_EVENT: offset in the file of the event, or of the outer event that holds it.
 R_LEAD: what to add to R_OFFSET for its offset in the file if nothing in the transaction were compressed or in
     fragments. Row offsets are measured in this way.
 R_INNER: 1 inside an outer event.
+R_FLAGS: flags of the row event, such as SQL_FOREIGN_KEYS.
 """
 
 T_START, T_END, T_COMMITTED, T_OUTCOME, T_SERVER, T_MARKED = range(6)
@@ -139,11 +140,15 @@ S_BODY: index in LogIndex.bodies if it was compressed; else -1.
 S_BEGUN: 1 behind the BEGIN of its transaction.
 """
 
-WIDTHS = (8, 6, 5)
+WIDTHS = (9, 6, 5)
 
-UNCAPTURED, MARKER, UNSTAGED = -1, -2, -3
+UNCAPTURED, MARKER, UNSTAGED, WATCHED = -1, -2, -3, -4
 """Values of R_TABLE instead of a program: the table is not captured; the table marks transactions to skip; the row
-event is not staged, since the columns of its table are not known."""
+event is not staged, since the columns of its table are not known; WATCHED and less: the table is not captured, but its
+changes may change captured tables."""
+NO_FOREIGN_KEY_CHECKS, SQL_FOREIGN_KEYS = 0x02, 0x10
+"""Flags of a row event (NO_FOREIGN_KEY_CHECKS_F and USE_SQL_FOREIGN_KEY_F of `Rows_event`). The first: the session had
+foreign_key_checks=0. The second: MySQL 9.6 or later logged the rows that foreign keys changed with these rows."""
 FIRST_EVENT = 4  # offset of the first event in a file, behind the magic
 _STATEMENT_END = 1
 _XID_BYTES = 8
@@ -258,7 +263,7 @@ def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Int
     if at + HEADER + 8 > end:
         return BAD_HEADER
     table_id = np.int64(little(buf, at + HEADER, 6))
-    ends_statement = np.int64(little(buf, at + HEADER + 6, 2)) & _STATEMENT_END
+    flags = np.int64(little(buf, at + HEADER + 6, 2))
     if table_id != _DUMMY_TABLE:
         found = state[MAPS] - 1
         while found >= 0 and ids[found] != table_id:
@@ -276,8 +281,9 @@ def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Int
         row[R_EVENT] = offset
         row[R_LEAD] = state[GROWN]
         row[R_INNER] = 0
+        row[R_FLAGS] = flags
         state[ROW_COUNT] += 1
-    if ends_statement:
+    if flags & _STATEMENT_END:
         state[MAPS] = 0
     return MORE
 

@@ -98,8 +98,11 @@ def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> 
     return found or ok("grants", f"{user} has all privileges that it needs")
 
 
-def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
-    """Return a warning for the privileges that the loader does not need."""
+def excess(user: str, grants: Sequence[Grant], *, triggers: bool) -> list[Finding]:
+    """Return a warning for the privileges that the loader does not need.
+
+    `triggers`: it needs TRIGGER on schemas or tables; see loader.source.update_triggers.
+    """
     more = {
         one
         for grant in grants
@@ -110,7 +113,7 @@ def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
     everywhere = {one for grant in grants if grant.schema == "*" for one in grant.privileges}
     if not everywhere >= SIDE_EFFECT_PRIVILEGES:
         more |= {"SELECT ON *.*"} if "SELECT" in everywhere else set()
-        more |= {"TRIGGER" for grant in grants if "TRIGGER" in grant.privileges}
+        more |= {"TRIGGER" for one in grants if "TRIGGER" in one.privileges and (one.schema == "*" or not triggers)}
     if not more:
         return []
     return [

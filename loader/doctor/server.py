@@ -19,6 +19,7 @@ from loader.source.log_filters import read_filters
 from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
 from loader.source.server_facts import check_version, log_end, query, read_identity
+from loader.source.update_triggers import logs_virtual_columns
 from loader.staging.documents import TableFilter
 from loader.staging.filters import CapturedTables
 from loader.transport.base import Transport
@@ -94,7 +95,7 @@ def _of_tables(
     user, granted = grants.read_grants(connection)
     checks: list[Check] = [
         ("grants", lambda: grants.missing(user, granted, captured)),
-        ("grants", lambda: grants.excess(user, granted)),
+        ("grants", lambda: grants.excess(user, granted, triggers=logs_virtual_columns(connection))),
         ("tables", lambda: tables.found(captured, wanted)),
         ("keys", lambda: tables.supported(connection, captured)),
         ("tables", lambda: tables.cascades(connection, captured)),

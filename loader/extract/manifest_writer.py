@@ -13,6 +13,8 @@ from loader.extract.gtids.marks import gtid_set
 from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
 from loader.extract.repair.incomplete_tables import list_unlogged_tables, one_per_table
+from loader.extract.repair.server_starts import empty_memory_tables
+from loader.extract.repair.stale_columns import find_stale_tables
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
 from loader.model.gtid import GtidSet, MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.moment import moment
@@ -49,6 +51,9 @@ def build_manifest(
     staged = [*results, *released]
     files = sorted((file for result in staged for file in result.files), key=lambda f: f.key.split("/", 4)[-1])
     schemas = {key: schema for result in staged for key, schema in result.schemas.items()}
+    statements = [*(s for result in staged for s in result.statements), *map(as_statement, settled.lost)]
+    barriers = find_barriers(statements, plan)
+    emptied, unsure = empty_memory_tables(plan, results, barriers)
     return Manifest(
         source=plan.source,
         generation=plan.generation,
@@ -59,9 +64,7 @@ def build_manifest(
         stop_seqno=plan.stop_seqno,
         files=tuple(files),
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=find_barriers(
-            [*(s for result in staged for s in result.statements), *map(as_statement, settled.lost)], plan
-        ),
+        barriers=tuple(sorted([*emptied, *barriers], key=lambda barrier: barrier.seqno)),
         held=settled.held,
         balance=close_balance(plan, segments, results, released),
         gtids=_gtids(plan, before, results),
@@ -71,7 +74,12 @@ def build_manifest(
         nameless=after.nameless,
         given=after.given,
         left_out=one_per_table(
-            [*list_unlogged_tables(plan), *(one for result in staged for one in result.left_out.values())]
+            [
+                *list_unlogged_tables(plan),
+                *unsure,
+                *find_stale_tables(plan, statements),
+                *(one for result in staged for one in [*result.left_out.values(), *result.unlogged.values()]),
+            ]
         ),
         skips=_skips(plan, results),
         loader_version=__version__,

@@ -20,6 +20,8 @@ class RangeResult:
     Attributes:
         file: name of the log file.
         before: if the range starts with its log file, the GTID set that the file declares to be before it.
+        started: the seqno behind the first event of the log file, if the range starts with the file and the server
+            started with it; otherwise 0.
         gtids: of the transactions that begin in the counted bytes.
         mark: of the position after the last of these transactions.
         committed: commit time of the newest transaction, in microseconds since 1970; 0 without transactions.
@@ -29,6 +31,7 @@ class RangeResult:
         skips: keys of the records of operators that were used.
         bytes_torn: the part of `bytes_cut_off` that is no whole event, and so is not walked.
         left_out: for each incomplete table, its first and last missing row.
+        unlogged: by name, the tables whose rows foreign keys changed without a log entry.
         nameless: captured tables without column names. An extraction without their schemas stops at the first one.
     """
 
@@ -38,6 +41,7 @@ class RangeResult:
     xa: list[XaEvent] = field(default_factory=list)
     file: str = ""
     before: str = ""
+    started: int = 0
     gtids: tuple[Part, ...] = ()
     mark: Mark | None = None
     event_types: dict[str, int] = field(default_factory=dict)
@@ -53,4 +57,5 @@ class RangeResult:
     bytes_skipped: int = 0
     skips: set[str] = field(default_factory=set)
     left_out: dict[TableName, IncompleteTable] = field(default_factory=dict)
+    unlogged: dict[str, IncompleteTable] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

@@ -22,6 +22,7 @@ from loader.extract.gtids.skipped_transactions import SkipRule
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.range_result import RangeResult
 from loader.extract.repair.incomplete_tables import find_incomplete_tables
+from loader.extract.repair.unlogged_cascades import UnloggedCascades
 from loader.extract.window_notes import Notes
 from loader.extract.windows import Window, counted_bytes, read_windows
 from loader.extract.xa.prepared_groups import Release
@@ -63,6 +64,7 @@ class RangeExtractor:
         self._store = store
         self._versions = versions
         self._skipping = SkipRule(plan)
+        self._cascades = UnloggedCascades(plan)
         self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
 
     def extract(self, span: LogRange) -> RangeResult:
@@ -87,6 +89,7 @@ class RangeExtractor:
                     rows = count_events(result, window, skipped, stager.registry, byte_range)
                     rows = self._read(result, stager, self._chosen(rows), timing)
                     result.row_events_staged += len(rows)
+                    self._cascades.note(result, window, skipped.why, timing.seqnos, byte_range, stager.registry)
                     if not window.more:
                         tally.add(log, window, *byte_range)
                     for note in notes.of(window, skipped.why, byte_range):
@@ -99,6 +102,7 @@ class RangeExtractor:
             result.gtids, result.mark = tally.parts(), tally.mark(log)
             if span.read_from == FIRST:
                 result.before = str(head_of(log, span.read_to).before or "")
+                result.started = log.form.end + notes.unit if log.form.started else 0
         return result
 
     def survey(self, span: LogRange) -> RangeResult:
@@ -148,6 +152,7 @@ class RangeExtractor:
                     rows = self._read(result, stager, self._chosen(chosen), timing)
                     result.row_events_staged += len(rows)
                     result.statements += notes.released(window, seqnos)
+                    self._cascades.note_released(result, window, timing.seqnos, stager.registry)
                     for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
             self._leave_out(result, stager, prepared=True)
@@ -195,6 +200,7 @@ class RangeExtractor:
             named_versions=untold,
             hex_fallback=plan.hex_fallback,
             markers=plan.skip.markers(),
+            watched=self._cascades.parents,
             ignore_sequences=True,
             isolate=self._isolates,
         )

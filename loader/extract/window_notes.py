@@ -81,7 +81,7 @@ class Notes:
         start, end = (int(field) for field in window.index.transactions[number, [w.T_START, w.T_END]])
         statements = window.index.statements[window.index.statements[:, w.S_TRANSACTION] == number]
         others = (one for one in (window.statement(self.log, each) for each in statements) if one[4] != XA_PREPARE)
-        matters = _has_rows(window, number) or any(map(self._changes_rows, others))
+        matters = _has_rows(window, number) or _has_watched(window, number) or any(map(self._changes_rows, others))
         return Prepared(read_prepare(event[HEADER:]).xid, self.log.name, start, end, matters, skipped)
 
     def _changes_rows(self, event: bytes) -> bool:
@@ -134,6 +134,12 @@ def _has_rows(window: Window, number: int) -> bool:
     rows = window.index.rows
     first, last = np.searchsorted(rows[:, w.R_TRANSACTION], (number, number + 1))
     return number in window.index.long or bool((rows[first:last, w.R_TABLE] >= 0).any())
+
+
+def _has_watched(window: Window, number: int) -> bool:
+    """Return whether a transaction has rows of tables whose changes may change captured tables."""
+    rows = window.index.rows
+    return bool((rows[rows[:, w.R_TRANSACTION] == number, w.R_TABLE] <= w.WATCHED).any())
 
 
 def _is_prepared(window: Window, number: int) -> bool:

@@ -16,6 +16,7 @@ from loader.errors import UnsupportedError
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
 from loader.source.server_facts import query, read_identity
+from loader.source.update_triggers import check_update_triggers
 from loader.types.catalogue import names_of
 from loader.types.column_type import Encoding
 
@@ -57,11 +58,12 @@ def check_virtual_columns(connection: Connection[Any], schema: TableSchema) -> N
 
     Raises:
         UnsupportedError: a column depends on the time zone, and that of the server is not UTC. Or a column depends on
-            SQL modes of the server.
+            SQL modes of the server, or has an outdated value in the log of MariaDB: see loader.source.update_triggers.
     """
     virtual = _read_virtual(connection, schema.name)
     if not virtual:
         return
+    check_update_triggers(connection, schema.name, virtual)
     defaults = _read_defaults(connection)
     expressions = {name: column.expression for name, column in virtual.items()}
     timestamps = {column.name for column in schema.columns if column.type == "timestamp"}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
 )
 
 from loader.model.identity import Identity
@@ -19,7 +17,7 @@ from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.staging.document import Document
 from loader.staging.document_checks import check_files, check_schemas
-from loader.staging.entries import Balance, SkippedRows
+from loader.staging.entries import Balance, Entry, SkippedRows, UnloggedChanges
 from loader.staging.layout import interval_folder
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -203,6 +201,10 @@ class Plan(Document, Shaping):
         unlogged_cascades: the server does not log the rows that foreign keys change; see loader.source.foreign_keys.
         cascading: names of captured tables whose rows foreign keys change, if the server logged that until the previous
             plan and no longer does. Some of their changes in the interval may not be in the log.
+        unlogged: captured tables that the server may change without a log entry, read before the end of the log is.
+        unlogged_before: the same of the previous plan. A statement of the interval may have changed it since.
+        unlogged_at: the end of the log after `unlogged` was read. It equals the stop of the last interval of a backlog
+            only.
         side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
             It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
             have dropped a trigger.
@@ -213,6 +215,7 @@ class Plan(Document, Shaping):
     LATER = (
         *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
         *("folds", "unlogged_cascades", "cascading", "skips", "side_effects_of_writes"),
+        *("unlogged", "unlogged_before", "unlogged_at"),
     )
 
     source: str
@@ -231,6 +234,9 @@ class Plan(Document, Shaping):
     folds: bool = False
     unlogged_cascades: bool = False
     cascading: tuple[str, ...] = ()
+    unlogged: UnloggedChanges = UnloggedChanges()
+    unlogged_before: UnloggedChanges = UnloggedChanges()
+    unlogged_at: str = ""
     skips: tuple[SkippedRows, ...] = ()
 
     def check(self, key: str) -> None:
@@ -286,19 +292,7 @@ class StagedFile(BaseModel):
         return self.inserts + self.updates + self.deletes
 
 
-class _Entry(BaseModel):
-    """A part of a document. `LATER` works as in Document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    LATER: ClassVar[tuple[str, ...]] = ()
-
-    @model_serializer(mode="wrap")
-    def _serialized(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found: dict[str, Any] = whole(self)
-        return {name: value for name, value in found.items() if value or name not in self.LATER}
-
-
-class Barrier(_Entry):
+class Barrier(Entry):
     """A statement that concerns captured tables as a whole, in its order among the staged records.
 
     It can also be a statement that changed rows without row events in the log, or a ROLLBACK of rows that are in the
@@ -319,7 +313,7 @@ class Barrier(_Entry):
     unlogged_cascades: bool = False
 
 
-class IncompleteTable(_Entry):
+class IncompleteTable(Entry):
     """A captured table some of whose rows in the interval are not staged, because they cannot be read.
 
     Attributes:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+
+class Entry(BaseModel):
+    """A part of a document. `LATER` works as in Document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _serialized(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = whole(self)
+        return {name: value for name, value in found.items() if value or name not in self.LATER}
 
 
 class SkippedRows(BaseModel):
@@ -40,3 +54,22 @@ class Balance(BaseModel):
     row_events_held: int = 0
     row_events_released: int = 0
     skipped: dict[str, int]
+
+
+class UnloggedChanges(Entry):
+    """Captured tables whose rows the server may change without a log entry, as planning finds them.
+
+    Attributes:
+        parents: by the name of a table, the captured tables whose rows foreign keys change with its rows. Only of
+            servers that log this, see loader.source.foreign_keys. Row events say whether it was logged.
+        memory: MEMORY tables of MariaDB, see loader.source.memory_tables.
+        virtual: tables with virtual columns of MariaDB, see loader.source.update_triggers.
+        triggered: those of them that have a BEFORE UPDATE trigger.
+    """
+
+    LATER = ("parents", "memory", "virtual", "triggered")
+
+    parents: dict[str, tuple[str, ...]] = {}
+    memory: tuple[str, ...] = ()
+    virtual: tuple[str, ...] = ()
+    triggered: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
 from loader.schema.changes import CASCADES
 from loader.staging.documents import IncompleteTable, Plan
+from loader.staging.filters import CapturedTables
 
 if TYPE_CHECKING:  # the driver does not need the codec
     from loader.binlog.table_registry import UnstagedRow
@@ -29,6 +30,7 @@ def list_unlogged_tables(plan: Plan) -> list[IncompleteTable]:
 
     Where in the interval it did so is unknown. So every row may be missing.
     """
+    captured = CapturedTables(plan.tables)
     return [
         IncompleteTable(
             table=name,
@@ -41,6 +43,7 @@ def list_unlogged_tables(plan: Plan) -> list[IncompleteTable]:
             hint="make the foreign keys RESTRICT on the server, or let it log these rows",
         )
         for name in plan.cascading
+        if captured(TableName.parse(name))
     ]
 
 
@@ -61,7 +64,7 @@ def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow, skippable: 
         seqno=unread.seqno,
         last_seqno=unread.last_seqno,
         position=f"{file}:{unread.event}",
-        at=unread.at if unread.at and _is_before(plan, unread.at, unread.seqno) else _inside(plan, unread.seqno),
+        at=unread.at if unread.at and _is_before(plan, unread.at, unread.seqno) else inside(plan, unread.seqno),
         what=error.what,
         why=": ".join(filter(None, (column, error.why))),
         hint=unread.hint,
@@ -74,7 +77,7 @@ def _is_before(plan: Plan, at: str, seqno: int) -> bool:
     return Position.parse(at).seqno(plan.shift) < seqno
 
 
-def _inside(plan: Plan, seqno: int) -> str:
+def inside(plan: Plan, seqno: int) -> str:
     """Return a position inside the transaction: definitions given there apply to its rows and to no earlier rows."""
     number, end = divmod(seqno, SEQNO_UNIT)
     return str(Position(plan.interval.start.basename, number - plan.shift, end - 1))

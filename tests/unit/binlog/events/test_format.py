@@ -26,7 +26,7 @@ def old(server: str, lengths: int, version: int = 4, header: int = 19) -> bytes:
 def test_the_format_of_a_mysql_log(server: str, checksum: bool, in_use: bool) -> None:
     log = LogBuilder(server=server, checksum=checksum, in_use=in_use)
     form = read_format(bytes(log.data), FILE)
-    assert form == LogFormat(server, 4 if checksum else 0, log.end, in_use)
+    assert form == LogFormat(server, 4 if checksum else 0, log.end, in_use, started=True)
     assert not form.mariadb
 
 
@@ -39,7 +39,9 @@ def test_a_mariadb_log_is_known_by_its_version(server: str) -> None:
     ("server", "lengths"), [("5.5.17-log", 27), ("5.1.73", 26), ("5.0.96", 18), ("5.1.30-ndb", 22)]
 )
 def test_logs_of_servers_before_checksums_have_none(server: str, lengths: int) -> None:
-    assert read_format(old(server, lengths), FILE) == LogFormat(server, 0, 4 + 19 + 57 + lengths, False)
+    assert read_format(old(server, lengths), FILE) == LogFormat(
+        server, 0, 4 + 19 + 57 + lengths, in_use=False, started=False
+    )
 
 
 def test_an_unknown_checksum_algorithm_is_refused() -> None:
