@@ -235,6 +235,12 @@ class TableMetadata:
         """Whether the table has a partition spec with fields."""
         return bool(self._table.spec().isPartitioned())
 
+    @property
+    def partition_fields(self) -> dict[str, str]:
+        """The columns by which the table is partitioned now, by the name of the partition field."""
+        fields, schema = self._table.spec().fields(), self._table.schema()
+        return {field.name(): schema.findColumnName(field.sourceId()) for field in fields}
+
     @cached_property
     def branches(self) -> dict[str, int]:
         """The head of each branch, by name."""

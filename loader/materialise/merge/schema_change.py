@@ -20,6 +20,7 @@ from loader.materialise.iceberg.table_metadata import TableMetadata, iceberg_typ
 from loader.materialise.iceberg.warehouse import Warehouse, check_file_format, schema_property
 from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
+from loader.materialise.quoting import identifier
 from loader.model.table import TableName
 from loader.types.warehouse import widened_type
 
@@ -42,7 +43,7 @@ def prepare_columns(
         layouts: the layouts of the stages in order. The table gets the last one.
 
     Raises:
-        UnsupportedError: the warehouse cannot hold a column or a type.
+        UnsupportedError: the warehouse cannot hold a column or a type, or cannot drop a column.
         BranchLostError: another commit moved main. Nothing was changed.
     """
     unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
@@ -53,6 +54,7 @@ def prepare_columns(
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     check_file_format(metadata, layouts[-1])
+    _check_partitions(metadata, before, layouts[-1])
     required = _required_types(layouts, table)
 
     def prepare(change: JavaObject, seen: TableMetadata) -> None:
@@ -92,6 +94,24 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
             hint=before.replacement,
             table=before.schema.name,
         )
+
+
+def _check_partitions(metadata: TableMetadata, before: Layout, after: Layout) -> None:
+    """Check that the table is not partitioned by a column that it loses. Iceberg does not drop such a column.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    dropped = _dropped_columns(metadata.column_names, before, after)
+    for field, column in metadata.partition_fields.items():
+        if column in dropped:
+            raise UnsupportedError(
+                "the source dropped a column by which the warehouse's table is partitioned",
+                why=f"partition field {field}",
+                hint=f"in Spark SQL: ALTER TABLE {metadata.name} DROP PARTITION FIELD {identifier(field)}",
+                table=before.schema.name,
+                column=column,
+            )
 
 
 def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
