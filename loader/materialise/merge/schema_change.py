@@ -26,6 +26,7 @@ from loader.types.warehouse import widened_type
 
 ColumnTypes = Mapping[str, str]
 """By name of a column in the table, its Spark type."""
+_ANY_SCHEMA = "write.spark.accept-any-schema"
 
 
 def prepare_columns(
@@ -55,6 +56,7 @@ def prepare_columns(
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     check_file_format(metadata, layouts[-1])
     _check_partitions(metadata, before, layouts[-1])
+    _check_any_schema(metadata, table)
     required = _required_types(layouts, table)
 
     def prepare(change: JavaObject, seen: TableMetadata) -> None:
@@ -112,6 +114,21 @@ def _check_partitions(metadata: TableMetadata, before: Layout, after: Layout) ->
                 table=before.schema.name,
                 column=column,
             )
+
+
+def _check_any_schema(metadata: TableMetadata, table: TableName) -> None:
+    """Check that Iceberg accepts columns in another order than that of the table, as added columns need it.
+
+    Raises:
+        UnsupportedError: it does not.
+    """
+    if metadata.properties.get(_ANY_SCHEMA, "").lower() == "true":
+        raise UnsupportedError(
+            "the columns of the table cannot change, because it accepts any schema",
+            why=f"the table has the property {_ANY_SCHEMA}",
+            hint=f"in Spark SQL: ALTER TABLE {metadata.name} UNSET TBLPROPERTIES ('{_ANY_SCHEMA}')",
+            table=table,
+        )
 
 
 def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
