@@ -316,6 +316,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
         exact_at_seqno=end.seqno(plan.shift),
         unlogged=plan.unlogged,
         chunked=bool(plan.key),
+        undecodable="hex" if plan.undecodable == "hex" else "",
         loader_version=__version__,
     )
 

@@ -35,10 +35,8 @@ from loader.schema.definition import PRIMARY, UNIQUE, default_charset, read_defi
 from loader.schema.lexer import Token
 
 _INDEXES = {"INDEX", "KEY", "FULLTEXT", "SPATIAL"}
-_ENGINES = {
-    "INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ARCHIVE", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER",
-}  # fmt: skip
-"""Engines that keep all rows as they are. ColumnStore is not known to: it may store an empty text as NULL."""
+_ENGINES = {"INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ARCHIVE", "ROCKSDB", "TOKUDB"}
+"""Engines that keep all rows as they are."""
 _WITHOUT_EFFECT = {
     "FORCE", "ALGORITHM", "LOCK", "ENABLE", "DISABLE", "WITH", "WITHOUT", "UPGRADE", "SECONDARY_LOAD",
     "SECONDARY_UNLOAD",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
-from loader.model.charsets import AMBIGUOUS_CHARSETS
+from loader.model.charsets import ALWAYS_VALID_CHARSETS, AMBIGUOUS_CHARSETS
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import (
     GENERATED_KEY,
@@ -55,12 +55,15 @@ class ColumnOrigin:
         longest: texts with more characters may have lost trailing whitespace; None if no text can.
         numbered: values 0 and NULL may have become AUTO_INCREMENT numbers.
         dated: NULLs may have become the time of the statement.
+        joins_key: the texts of the column are key texts now. Outside the key, several values may have been staged as
+            one text.
     """
 
     old: str
     longest: int | None = None
     numbered: bool = False
     dated: bool = False
+    joins_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,8 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
         raise _refusal(old.name, "the log's table map does not agree with the statements before it", differs)
     after = new or derived
     _check_characters(old, after, state.origins)
-    _check_key_texts(old, after, state.origins)
-    return Evolution(after, dict(zip((column.name for column in after.columns), state.origins, strict=True)))
+    joined = _join_key(old, after, state.origins)
+    return Evolution(after, dict(zip((column.name for column in after.columns), joined, strict=True)))
 
 
 def created_like(name: TableName, other: TableSchema) -> TableSchema:
@@ -243,18 +246,27 @@ def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Or
             raise _refusal(old.name, _UNTOLD, why)
 
 
-def _check_key_texts(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> None:
-    """Refuse a text column that joins the key, if its character set has several byte sequences for one character.
+def _join_key(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> list[Origin]:
+    """Return the origins, with a mark on text columns that join the key.
 
-    Outside a key, all sequences are staged as this character. So rows with different keys may have one text.
+    Outside a key, all byte sequences of a character are staged as this character, and texts may have the form of
+    invalid bytes that are staged as hex. So rows with different keys may have one text.
+
+    Raises:
+        UnsupportedError: the character set of such a column has several byte sequences for one character.
     """
+    joined: list[Origin] = []
     for column, origin in zip(after.columns, origins, strict=True):
-        if column.name not in after.key or not isinstance(origin, ColumnOrigin) or origin.old in old.key:
-            continue
-        charset = old.column(origin.old).charset
-        if charset in AMBIGUOUS_CHARSETS:
-            why = f"column {column.name} joins the key, and {charset} has several byte sequences for some characters"
-            raise _refusal(old.name, "two keys of the table can have the same text", why)
+        if column.name in after.key and isinstance(origin, ColumnOrigin) and origin.old not in old.key:
+            before = old.column(origin.old)
+            if before.charset in AMBIGUOUS_CHARSETS:
+                why = f"column {column.name} joins the key, and {before.charset} has several byte sequences for some"
+                raise _refusal(old.name, "two keys of the table can have the same text", f"{why} characters")
+            may_be_hex = before.type in TEXTS and before.charset not in ALWAYS_VALID_CHARSETS
+            joined.append(replace(origin, joins_key=may_be_hex))
+        else:
+            joined.append(origin)
+    return joined
 
 
 def _same_type(column: Column, new: ColumnDefinition) -> bool:

@@ -368,9 +368,10 @@ class Manifest(Document):
         adopted: of an initial load without files: another tool loaded the table.
         chunked: of an initial load: it was read in chunks, so it may include changes up to `exact_at`.
         skips: keys of the records of what operators skipped in the interval; see loader.staging.notes.skips.
+        undecodable: of an initial load: `hex` if its plan has it, see Shaping. The plan of an interval tells it.
     """
 
-    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "chunked", "skips")
+    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "chunked", "skips", "undecodable")
 
     source: str
     generation: str
@@ -397,6 +398,7 @@ class Manifest(Document):
     adopted: bool = False
     chunked: bool = False
     skips: tuple[str, ...] = ()
+    undecodable: Literal["", "hex"] = ""
     loader_version: str
 
     def check(self, key: str) -> None:

@@ -12,7 +12,7 @@
 <source>/refused/<schema>/<table>.json
 <source>/paused/<schema>/<table>.json
 <source>/overtaken/<schema>/<table>/<position seqno, 20 digits>.json
-<source>/outdated/<generation>/<stop seqno, 20 digits>.json
+<source>/outdated/<generation>/<stop seqno, 20 digits>/note.json
 <source>/schemas/...                                               see loader.staging.schemas
 <source>/skips/...                                                 see loader.staging.notes.skips
 """
@@ -97,9 +97,14 @@ def pause_key(source: str, table: TableName) -> str:
     return f"{pause_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
+def outdated_folder(source: str, generation: str) -> str:
+    """Return the folder of the notes on outdated records of a generation. No generation has its name."""
+    return f"{encode(source)}/outdated/{encode(generation)}"
+
+
 def outdated_key(source: str, generation: str, stop_seqno: int) -> str:
-    """Return the key of the note that the published record with this stop is outdated. No generation has this name."""
-    return f"{encode(source)}/outdated/{encode(generation)}/{stop_seqno:020d}.json"
+    """Return the key of the note that published records up to this stop may be outdated."""
+    return f"{outdated_folder(source, generation)}/{stop_seqno:020d}/note.json"
 
 
 def overtaken_folder(source: str) -> str:

@@ -54,6 +54,8 @@ class Published(Document):
         behind: tables that are not in the view, because they are quarantined or postponed, each with the seqno up to
             which it has every record (0: unknown). For a quarantined table it is the applied seqno.
         postponed: the tables of `behind` that were left behind on purpose.
+        ahead: tables that are not in the view, because they are past `stop` already: loaded later, or merged by a run
+            that has overtaken this one.
         made: tables that a statement in the log created, with the seqno right before it; and tables that a statement
             dropped, with 0. Without tables that were excluded since then, or whose log has a gap since then. None in
             records of versions that did not store it.
@@ -76,6 +78,7 @@ class Published(Document):
     tables: dict[str, PublishedTable]
     behind: dict[str, int] = Field(default_factory=dict)
     postponed: dict[str, PostponedTable] = Field(default_factory=dict)
+    ahead: tuple[str, ...] = ()
     made: dict[str, int] | None = None
     committed_at: str = ""
     skipped: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -87,7 +90,7 @@ class Published(Document):
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        optional = ("committed_at", "postponed", "skipped", "named_at", "rows", "staged_bytes", "warehouse")
+        optional = ("ahead", "committed_at", "postponed", "skipped", "named_at", "rows", "staged_bytes", "warehouse")
         omitted |= {name for name in optional if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

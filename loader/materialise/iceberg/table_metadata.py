@@ -31,11 +31,20 @@ EXACT_AT = "loader.exact_at"
 EXACT_AT_SEQNO = "loader.exact_at_seqno"
 SCHEMA_ID = "loader.schema_id"
 STATE = "loader.state"
+UNDECODABLE = "loader.undecodable"
 APPROVED_BY = "loader.approved_by"
 
 
 def signature(
-    *, seqno: int, position: str, source: str, generation: str, schema_id: str, log: str = "", state: str = ""
+    *,
+    seqno: int,
+    position: str,
+    source: str,
+    generation: str,
+    schema_id: str,
+    log: str = "",
+    state: str = "",
+    hexed: bool = False,
 ) -> dict[str, str]:
     """Return the summary properties that record an applied position in a commit. They are read as `Applied`."""
     return {
@@ -46,6 +55,7 @@ def signature(
         SCHEMA_ID: schema_id,
         **({LOG: log} if log else {}),
         **({STATE: state} if state else {}),
+        **({UNDECODABLE: "hex"} if hexed else {}),
     }
 
 
@@ -74,6 +84,7 @@ class Applied:
         state: see `loader.materialise.plan.timeline.Lifecycle`.
         loaded: the commit is an initial load.
         log: see Generation.log; empty in commits of versions that did not store it.
+        hexed: the rows were staged with `undecodable = "hex"`; False in commits of versions that did not store it.
     """
 
     seqno: int
@@ -85,6 +96,7 @@ class Applied:
     state: str = ""
     loaded: bool = False
     log: str = ""
+    hexed: bool = False
 
     @property
     def signature(self) -> dict[str, str]:
@@ -97,6 +109,7 @@ class Applied:
             log=self.log,
             schema_id=self.schema_id,
             state=self.state,
+            hexed=self.hexed,
         )
 
     def approved(self, by: str) -> dict[str, str] | None:
@@ -222,6 +235,12 @@ class TableMetadata:
         """Whether the table has a partition spec with fields."""
         return bool(self._table.spec().isPartitioned())
 
+    @property
+    def partition_fields(self) -> dict[str, str]:
+        """The columns by which the table is partitioned now, by the name of the partition field."""
+        fields, schema = self._table.spec().fields(), self._table.schema()
+        return {field.name(): schema.findColumnName(field.sourceId()) for field in fields}
+
     @cached_property
     def branches(self) -> dict[str, int]:
         """The head of each branch, by name."""
@@ -307,6 +326,7 @@ class TableMetadata:
                     state=summary.get(STATE, ""),
                     loaded=EXACT_AT_SEQNO in summary,
                     log=summary.get(LOG, ""),
+                    hexed=summary.get(UNDECODABLE) == "hex",
                 )
 
     @property

@@ -270,5 +270,6 @@ def _signature(manifest: Manifest, work: Work, log: str) -> dict[str, str]:
         generation=manifest.generation,
         log=log,
         schema_id=work.schema.schema_id,
+        hexed=manifest.undecodable == "hex",
     )
     return {**stands_at, EXACT_AT: manifest.exact_at, EXACT_AT_SEQNO: str(manifest.exact_at_seqno)}

@@ -43,8 +43,10 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     last, known = quiet[-1], {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if not all(chain.captures(manifest.start_seqno, table) for manifest in quiet for table in known):
         return None  # an interval was planned without a table: its changes were not read
-    if is_outdated(store, record):
-        return None  # loaded, adopted or corrected since the record
+    if record.ahead:
+        return None  # it does not have their snapshots
+    if is_outdated(store, record.source, record.generation, record.stop_seqno):
+        return None  # loaded, adopted or corrected since the record, or while a run made the record
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
     if not all(map(CapturedTables(spec.tables), known)):

@@ -35,6 +35,7 @@ from loader.materialise.plan.ddl_events import (
     may_do_nothing,
 )
 from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.key_texts import last_staged_alike, read_key_texts
 from loader.materialise.plan.lifetimes import find_new_life
 from loader.materialise.plan.merge_plan import Merge, plan_stages
 from loader.materialise.plan.record_presence import has_records
@@ -104,7 +105,10 @@ class MergePlanner:
         if life_start:
             state = replace(state, applied=max(state.applied, life_start - 1))
         timeline, manifests = self._build_timeline(table, state, target, metadata)
-        merge = plan_stages(table, timeline, manifests, rule, new=metadata is None)
+        copied = timeline.copy_source
+        before = copied.hexed if copied else applied.hexed if applied else None
+        texts = read_key_texts(table, manifests, state.applied, chain.stages_hex, before)
+        merge = plan_stages(table, timeline, manifests, rule, new=metadata is None, texts=texts)
         if metadata is None and merge.schema is None:  # no row shows its columns, so there is no table to create
             if merge.target == target:
                 return idle_result(table, None, "unchanged", target)
@@ -150,7 +154,8 @@ class MergePlanner:
         try:
             if broken:
                 raise broken
-            return self._build_one_timeline(table, state, target, manifests, metadata), manifests
+            end = last_staged_alike(table, manifests, begin, target, chain.stages_hex)
+            return self._build_one_timeline(table, state, end, manifests, metadata), manifests
         except (UnsupportedError, GapError) as error:
             life = find_new_life(table, manifests, begin, target)
             if life is None or rule.mode != "mirror":
@@ -163,7 +168,8 @@ class MergePlanner:
             )
         manifests = tuple(manifest for manifest in manifests if manifest.stop_seqno >= life)
         state = replace(state, applied=life - 1)
-        return self._build_one_timeline(table, state, target, manifests, metadata), manifests
+        end = last_staged_alike(table, manifests, state.applied, target, chain.stages_hex)
+        return self._build_one_timeline(table, state, end, manifests, metadata), manifests
 
     def explain_drop(self, error: LoaderError, table: TableName, target: int) -> None:
         """Correct the hint of an error if the table must keep its past, but can no longer be loaded.
@@ -292,7 +298,8 @@ class MergePlanner:
             raise never_loaded_error(table, taker)
         if metadata is None or applied is None or applied.state == "fresh":
             return "fresh"
-        return CopySource(table, recorded_schema(metadata, table, applied.schema_id), applied.snapshot)
+        schema = recorded_schema(metadata, table, applied.schema_id)
+        return CopySource(table, schema, applied.snapshot, applied.hexed)
 
     def _took_rows(self, taker: TableName, table: TableName, after_seqno: int, last_seqno: int) -> bool:
         """Return whether a rename with `after_seqno` < seqno <= `last_seqno` gave rows to a table."""

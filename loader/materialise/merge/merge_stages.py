@@ -19,6 +19,8 @@ from loader.materialise.quoting import identifier
 
 _ENDS_WITH_WHITESPACE = r"[\t-\r \u00a0]\z"
 """The characters that a server counts as whitespace where it cuts a text; 0xA0 in character sets of one byte."""
+_HEXED = r"\A\\x([0-9a-f]{2})+\z"
+"""A text as which invalid bytes may be staged."""
 
 CompleteChanges = Callable[[Work, Changes, str], Changes]
 """Returns changes with the columns that their row images leave out, from the table with this name in SQL."""
@@ -88,6 +90,7 @@ def _stage_statements(
         yield fill_statement(warehouse, branch, merge, stage)
     else:
         _check_rows(warehouse, branch, merge, stage)
+        _check_key_texts(warehouse, branch, merge, stage)
 
 
 def _empty_statements(branch: Branch, merge: Merge) -> Iterator[Statement]:
@@ -115,6 +118,21 @@ def _check_rows(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check
             raise UnsupportedError(
                 f"a column was altered so that the server {what}, and the log does not have these rows",
                 hint=merge.name.load_again,
+                table=merge.name,
+                column=name,
+            )
+
+
+def _check_key_texts(warehouse: Warehouse, branch: Branch, merge: Merge, stage: CheckRows) -> None:
+    rows = warehouse.session.table(branch.target)
+    for name in stage.undecodable:
+        column = sf.col(identifier(name))
+        if rows.where(sf.startswith(column, sf.lit("\\x")) & sf.rlike(column, sf.lit(_HEXED))).first():
+            raise UnsupportedError(
+                "two keys of the table can have the same text",
+                why=r"a text such as \x61a1 can be an ordinary text, or the hex of invalid bytes: undecodable was"
+                " changed, or the column was not in the key when the rows were staged",
+                hint=f"{merge.name.load_again}; if the load refuses a key, undo the change of undecodable first",
                 table=merge.name,
                 column=name,
             )

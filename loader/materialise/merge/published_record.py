@@ -24,8 +24,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult], wareho
 
     `warehouse`: see Published.
 
-    The record lists quarantined and postponed tables as behind. It leaves out tables after the interval's stop: they
-    were loaded later, or an old interval is run again.
+    The record lists quarantined and postponed tables as behind, and tables after the interval's stop as ahead.
 
     Raises:
         LoaderError: another table is before the interval's stop. Nothing was written.
@@ -35,7 +34,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult], wareho
     tables = {
         result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
         for result in results
-        if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
+        if result.snapshot is not None and result.applied_seqno is not None and not _is_ahead(result, last)
         if not is_behind(result, last)
     }
     behind = [result for result in results if is_behind(result, last)]
@@ -52,6 +51,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult], wareho
         postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
         skipped={key: tuple(names) for key, names in skipped.items()},
         named_at={key: renamed for key, names in skipped.items() if (renamed := {n: s for n, s in names.items() if s})},
+        ahead=tuple(sorted(one.table for one in results if _is_ahead(one, last) and not is_behind(one, last))),
         made=chain.creation_seqnos(last.stop_seqno, names),
         committed_at=chain.newest_commit_time(last.stop_seqno),
         rows={table: (inserts, updates, deletes) for table, (inserts, updates, deletes, _) in sums.items()},
@@ -86,6 +86,11 @@ def is_behind(result: TableResult, last: Manifest) -> bool:
     A postponed table without changes since its newest commit is not behind.
     """
     return result.status == "quarantined" or (result.postponed and (result.complete_through or 0) < last.stop_seqno)
+
+
+def _is_ahead(result: TableResult, last: Manifest) -> bool:
+    """Return whether a table is after the stop of `last`."""
+    return (result.applied_seqno or 0) > last.stop_seqno
 
 
 def _seqno_behind(result: TableResult) -> int:

@@ -20,11 +20,13 @@ from loader.materialise.iceberg.table_metadata import TableMetadata, iceberg_typ
 from loader.materialise.iceberg.warehouse import Warehouse, check_file_format, schema_property
 from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
+from loader.materialise.quoting import identifier
 from loader.model.table import TableName
 from loader.types.warehouse import widened_type
 
 ColumnTypes = Mapping[str, str]
 """By name of a column in the table, its Spark type."""
+_ANY_SCHEMA = "write.spark.accept-any-schema"
 
 
 def prepare_columns(
@@ -42,7 +44,7 @@ def prepare_columns(
         layouts: the layouts of the stages in order. The table gets the last one.
 
     Raises:
-        UnsupportedError: the warehouse cannot hold a column or a type.
+        UnsupportedError: the warehouse cannot hold a column or a type, or cannot drop a column.
         BranchLostError: another commit moved main. Nothing was changed.
     """
     unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
@@ -53,6 +55,8 @@ def prepare_columns(
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     check_file_format(metadata, layouts[-1])
+    _check_partitions(metadata, before, layouts[-1])
+    _check_any_schema(metadata, table)
     required = _required_types(layouts, table)
 
     def prepare(change: JavaObject, seen: TableMetadata) -> None:
@@ -91,6 +95,39 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
             why=f"{', '.join(lost)}: the rows of the table lost these values, and the log does not have them",
             hint=before.replacement,
             table=before.schema.name,
+        )
+
+
+def _check_partitions(metadata: TableMetadata, before: Layout, after: Layout) -> None:
+    """Check that the table is not partitioned by a column that it loses. Iceberg does not drop such a column.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    dropped = _dropped_columns(metadata.column_names, before, after)
+    for field, column in metadata.partition_fields.items():
+        if column in dropped:
+            raise UnsupportedError(
+                "the source dropped a column by which the warehouse's table is partitioned",
+                why=f"partition field {field}",
+                hint=f"in Spark SQL: ALTER TABLE {metadata.name} DROP PARTITION FIELD {identifier(field)}",
+                table=before.schema.name,
+                column=column,
+            )
+
+
+def _check_any_schema(metadata: TableMetadata, table: TableName) -> None:
+    """Check that Iceberg accepts columns in another order than that of the table, as added columns need it.
+
+    Raises:
+        UnsupportedError: it does not.
+    """
+    if metadata.properties.get(_ANY_SCHEMA, "").lower() == "true":
+        raise UnsupportedError(
+            "the columns of the table cannot change, because it accepts any schema",
+            why=f"the table has the property {_ANY_SCHEMA}",
+            hint=f"in Spark SQL: ALTER TABLE {metadata.name} UNSET TBLPROPERTIES ('{_ANY_SCHEMA}')",
+            table=table,
         )
 
 

@@ -31,6 +31,7 @@ from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
+from loader.staging.notes.outdated_records import is_outdated
 from loader.staging.notes.overtaken_loads import OvertakenLoads
 from loader.staging.notes.pauses import Pauses
 from loader.staging.notes.quarantine import Quarantines
@@ -106,7 +107,7 @@ class SourceRun:
         earlier, failed = self._merge_stepwise()
         results, todo = self._survey_all(changed | failed, failed)
         results += run_all(todo, partial(self._merge_counted, TableCount(len(todo))), self._concurrency)
-        results = self._postpone_waiting(self._merge_waiting(results))
+        results = self._postpone_waiting(self._refresh_all(self._merge_waiting(results)))
         results = [
             earlier[result.table].followed_by(result) if result.table in earlier else result for result in results
         ]
@@ -128,6 +129,30 @@ class SourceRun:
             if load.table not in behind:
                 self._overtaken.end(load.name, load.seqno)
         return published
+
+    def _refresh_all(self, results: list[TableResult]) -> list[TableResult]:
+        """Return the results with the newest commits of the tables, if a load or a replay may have made some."""
+        if not is_outdated(self._chain.store, self._chain.source, self._last.generation, self._stop):
+            return results
+        read = {TableName.parse(one.table): one for one in results if one.snapshot is not None and not one.postponed}
+        read = {table: one for table, one in read.items() if not one.error}
+        found = run_all(list(read), lambda table: self._refresh(table, read[table]), self._concurrency)
+        newest = {result.table: result for result in found}
+        return [newest.get(result.table, result) for result in results]
+
+    def _refresh(self, table: TableName, known: TableResult) -> TableResult:
+        """Return the result of a table with its newest commit. A load may have set the table back."""
+        with self._pool.borrow() as warehouse:
+            planner = replace(self._planner, warehouse=warehouse)
+            metadata = self._retries.call(lambda: warehouse.metadata(table))
+            applied = known_applied(metadata)
+            if applied is None or applied.snapshot == known.snapshot:
+                return known
+            found = planner.plan(table, metadata, self._stop)
+        if isinstance(found, Merge):
+            return known.followed_by(self._merge(table, self._stop))
+        newer = ("snapshot", "applied_seqno", "position", "complete_through")
+        return known.model_copy(update={name: getattr(found, name) for name in newer})
 
     def _postpone_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
         """Return the results, in which tables that wait for a postponed table are postponed and not failed."""

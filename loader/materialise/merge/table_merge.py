@@ -148,6 +148,7 @@ def _merge(
             log=chain.logs[chain.generation],
             schema_id=(merge.schema or before.schema).schema_id,
             state=merge.state,
+            hexed=merge.hexed,
         )
         steps = run_stages(warehouse, branch, merge, changes, complete, None if finish else signed)
         commits = branch.publish(steps, finish, signed if finish else None)

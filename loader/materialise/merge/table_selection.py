@@ -14,7 +14,8 @@ def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
 
     A quarantined table that was never loaded and has no position is left out.
     """
-    known = set(map(TableName.parse, (*record.tables, *_behind_with_rows(record)))) if record else set()
+    names = (*record.tables, *record.ahead, *_behind_with_rows(record)) if record else ()
+    known = set(map(TableName.parse, names))
     return known | set(chain.tables_with_load(known))
 
 

@@ -29,7 +29,7 @@ from loader.materialise.plan.skipped_names import Names, follow_names
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Manifest, TableFilter
+from loader.staging.documents import Manifest, Plan, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.layout import interval_folder, published_key
@@ -91,6 +91,7 @@ class Chain:
         self._valid_ranges = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
         self._manifests: dict[int, Manifest | None] = {}
         self._captured: dict[int, CapturedTables] = {}
+        self._interval_plans: dict[int, Plan] = {}
         self._newest = lineage[-1]
         self._record: Published | None = None
         self._has_record = False
@@ -258,9 +259,22 @@ class Chain:
         """
         with self._lock:
             if start not in self._captured:
-                plan = self._plans.require_plan(self._generation_at(start), start)
-                self._captured[start] = CapturedTables(plan.tables)
+                self._captured[start] = CapturedTables(self._plan(start).tables)
             return self._captured[start](table)
+
+    def stages_hex(self, start: int) -> bool:
+        """Return whether invalid bytes were staged as hex in the interval with this start seqno.
+
+        Raises:
+            DataError: the interval has no plan.
+        """
+        with self._lock:
+            return self._plan(start).hex_fallback
+
+    def _plan(self, start: int) -> Plan:
+        if start not in self._interval_plans:
+            self._interval_plans[start] = self._plans.require_plan(self._generation_at(start), start)
+        return self._interval_plans[start]
 
     def find_origin(self, table: TableName, target: int, *, every_life: bool = False) -> TableOrigin:
         """Return where the records of a table that was never loaded begin: see `loader.materialise.plan.lifetimes`.

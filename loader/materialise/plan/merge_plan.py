@@ -11,6 +11,7 @@ from types import MappingProxyType
 from loader.errors import LOAD_ALL_AGAIN, GapError
 from loader.materialise.plan.column_aliases import Aliases, assign_aliases
 from loader.materialise.plan.column_names import column_name
+from loader.materialise.plan.key_texts import KeyTexts, ambiguous_key_columns
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.plan.timeline import Epoch, Lifecycle, Timeline, compose_origins
 from loader.materialise.rules import TableRule
@@ -131,7 +132,7 @@ class FillColumns:
 
 @dataclass(frozen=True)
 class CheckRows:
-    """Verify that no row has a value that the server changed without logging it.
+    """Verify that no row has a value that the server changed without logging it, or an ambiguous text in its key.
 
     Columns are given by their names in the table.
 
@@ -140,11 +141,13 @@ class CheckRows:
             whitespace. So no longer text may end with whitespace.
         numbered: columns that became AUTO_INCREMENT. The server replaced 0 and NULL by numbers.
         dated: TIMESTAMP columns that became NOT NULL. The server replaced NULL by the time of the statement.
+        undecodable: text columns of a key. A text that may be the hex of invalid bytes may stand for two keys.
     """
 
     longest: Mapping[str, int]
     numbered: tuple[str, ...]
     dated: tuple[str, ...]
+    undecodable: tuple[str, ...] = ()
 
 
 Stage = EmptyTable | CopyRows | FillColumns | CheckRows | Work
@@ -158,6 +161,7 @@ class Merge:
         schema: the schema of the table after the merge; None while it is unknown.
         aliases: by column, its name in the table until the merge is published.
         state: the lifecycle of the table after the merge.
+        hexed: see KeyTexts.
     """
 
     name: TableName
@@ -168,6 +172,7 @@ class Merge:
     target: int
     position: str
     rule: TableRule
+    hexed: bool = False
 
     @property
     def layout(self) -> Layout | None:
@@ -260,7 +265,13 @@ def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
 
 
 def plan_stages(
-    name: TableName, timeline: Timeline, manifests: Sequence[Manifest], rule: TableRule, *, new: bool
+    name: TableName,
+    timeline: Timeline,
+    manifests: Sequence[Manifest],
+    rule: TableRule,
+    *,
+    new: bool,
+    texts: KeyTexts = KeyTexts(),  # noqa: B008
 ) -> Merge:
     """Return the merge that a timeline requires.
 
@@ -270,6 +281,7 @@ def plan_stages(
         manifests: the intervals of the timeline.
         rule: the table's rule.
         new: the table is not in the warehouse.
+        texts: how the records were staged.
     """
     aliases = assign_aliases(timeline.epochs, rule, new=new)
     logs = tuple(map(log_origin, manifests))
@@ -282,6 +294,8 @@ def plan_stages(
     elif current:
         stages.append(EmptyTable())
     has_rows = not new or bool(timeline.copy_source)
+    if texts.changed and has_rows and timeline.epochs and (timeline.copy_source or not current):
+        stages += _key_stages(timeline.epochs[current].schema, aliases[current])
     for group in _group_epochs(timeline.epochs, aliases, (current, emptied)):
         if current < emptied <= group[0]:
             stages.append(EmptyTable())
@@ -308,7 +322,14 @@ def plan_stages(
         target=timeline.target,
         position=str(_position(logs, timeline.target)),
         rule=rule,
+        hexed=texts.hexed,
     )
+
+
+def _key_stages(schema: TableSchema, aliases: Aliases) -> list[Stage]:
+    """Return the stage that verifies that no key of the table has a text with two meanings."""
+    columns = tuple(aliases[name] for name in ambiguous_key_columns(schema))
+    return [CheckRows({}, (), (), columns)] if columns else []
 
 
 def _group_epochs(epochs: Sequence[Epoch], aliases: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
@@ -370,7 +391,8 @@ def _check_stages(epoch: Epoch, previous: Aliases) -> list[Stage]:
     longest = {previous[origin.old]: origin.longest for origin in kept if origin.longest is not None}
     numbered = tuple(previous[origin.old] for origin in kept if origin.numbered)
     dated = tuple(previous[origin.old] for origin in kept if origin.dated)
-    return [CheckRows(longest, numbered, dated)] if longest or numbered or dated else []
+    joined = tuple(previous[origin.old] for origin in kept if origin.joins_key)
+    return [CheckRows(longest, numbered, dated, joined)] if longest or numbered or dated or joined else []
 
 
 def _copy_stage(timeline: Timeline, aliases: Aliases) -> Stage:

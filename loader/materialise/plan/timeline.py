@@ -46,11 +46,15 @@ class TableState:
 
 @dataclass(frozen=True)
 class CopySource:
-    """The rows that a renamed table had, in a snapshot under its old name. Without a snapshot it had no rows."""
+    """The rows that a renamed table had, in a snapshot under its old name. Without a snapshot it had no rows.
+
+    `hexed`: see Applied.
+    """
 
     name: TableName
     schema: TableSchema
     snapshot: int | None
+    hexed: bool = False
 
 
 @dataclass(frozen=True)

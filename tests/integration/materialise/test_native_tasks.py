@@ -13,6 +13,7 @@ from loader.errors import StagedDataError
 from loader.materialise.collapse import last_versions, native, native_tasks
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.load import native_load, row_insert
+from loader.materialise.parquet import task_files
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
@@ -113,7 +114,7 @@ def test_all_ways_load_the_same(
         return caplog.text
 
     assert "loaded by Spark" not in load(schemas[0])
-    monkeypatch.setattr(native_load, "sibling_folder", lambda *_: None)
+    monkeypatch.setattr(task_files, "sibling_folder", lambda *_: None)
     assert "loaded by Spark: the warehouse is not next to the staging area" in (found := load(schemas[1]))
     assert LEFT not in found
     monkeypatch.setattr(row_insert, "on_one_machine", lambda _: True)

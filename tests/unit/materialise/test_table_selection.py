@@ -17,7 +17,7 @@ class NoLoads:
         return iter(())
 
 
-def test_a_table_that_is_behind_is_known_if_the_warehouse_has_it() -> None:
+def test_a_table_that_a_record_does_not_show_is_known_if_the_warehouse_has_it() -> None:
     record = Published(
         source="shop",
         generation="0001",
@@ -29,6 +29,7 @@ def test_a_table_that_is_behind_is_known_if_the_warehouse_has_it() -> None:
             "shop.paused": PostponedTable(why="paused", snapshot=2, applied=800),
             "shop.paused_new": PostponedTable(why="paused"),
         },
+        ahead=("shop.ahead",),
     )
     found = known_tables(cast("Any", NoLoads()), record)
-    assert {name.table for name in found} == {"done", "paused", "quarantined"}
+    assert {name.table for name in found} == {"done", "ahead", "paused", "quarantined"}

@@ -306,5 +306,15 @@ def test_a_text_becomes_longer_with_its_characters() -> None:
         evolve(new, steps("CONVERT TO CHARACTER SET latin1"), before)
 
 
+@pytest.mark.parametrize(("charset", "marked"), [("hebrew", True), ("utf8mb4", True), ("latin1", False)])
+def test_a_text_that_joins_the_key_is_marked(charset: str, marked: bool) -> None:
+    name = Column("v", "varchar", charset=charset)
+    before = TableSchema(TableName("s", "t"), (ID, name), ("id",))
+    told = evolve(before, steps("ADD UNIQUE KEY (v)"), None)
+    assert told.origins == {"id": ColumnOrigin("id"), "v": ColumnOrigin("v")}
+    told = evolve(before, steps("DROP PRIMARY KEY, ADD PRIMARY KEY (id, v)"), None)
+    assert told.origins == {"id": ColumnOrigin("id"), "v": ColumnOrigin("v", joins_key=marked)}
+
+
 def test_created_like_has_another_name_alone() -> None:
     assert created_like(TableName("o", "p"), OLD) == TableSchema(TableName("o", "p"), OLD.columns, OLD.key)

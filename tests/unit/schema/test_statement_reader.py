@@ -323,6 +323,13 @@ def test_types_of_other_dialects_are_not_guessed(mode: int) -> None:
         ("ALTER TABLE t ENGINE = BLACKHOLE", NO_ROWS),
         ("CREATE TABLE t (engine INT) COMMENT 'x' ENGINE=MERGE UNION=(a, b)", NO_ROWS),
         ("CREATE TABLE t (id INT) ENGINE Federated CONNECTION='mysql://x'", NO_ROWS),
+        ("CREATE TABLE t (id INT) ENGINE=ColumnStore", NO_ROWS),
+        ("CREATE TABLE t (id INT) ENGINE=NDBCLUSTER", NO_ROWS),
+        ("CREATE TABLE t (id INT) ENGINE = ndb", NO_ROWS),
+        ("CREATE TABLE t (latch VARCHAR(32)) ENGINE=OQGRAPH data_table='edges'", NO_ROWS),
+        ("CREATE TABLE t (id INT) ENGINE=SPHINX CONNECTION='sphinx://h:1/i'", NO_ROWS),
+        ("ALTER TABLE t ENGINE=S3", NO_ROWS),
+        ("ALTER TABLE t ENGINE=NDB", NO_ROWS),
     ],
 )
 def test_tables_that_no_log_can_tell_about(statement: str, why: str) -> None:

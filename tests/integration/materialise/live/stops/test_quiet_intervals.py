@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.replay_job import replay
 from loader.materialise.load.adoption import adopt
 from loader.materialise.load.load_run import load
+from loader.materialise.merge import source_run
 from loader.materialise.merge.carry_over import carry_over
 from loader.model.table import TableName
 from loader.pipeline import pause, purge, resume
@@ -43,10 +45,17 @@ def in_warehouse(live: LiveSource, statement: str, table: str = "t") -> list[Any
     return warehouse.session.sql(statement.format(t=name)).collect()
 
 
+def in_view(live: LiveSource) -> list[tuple[int, int]] | None:
+    """Return the rows of the table in the newest consistent view; None if it does not have the table."""
+    queries = [one.query for one in pipeline.view(live.settings).tables if one.table.endswith(".t")]
+    return sorted((row.id, row.v) for row in in_warehouse(live, queries[0])) if queries else None
+
+
 def viewed(live: LiveSource) -> list[tuple[int, int]]:
-    """Return the rows of the table in the newest consistent view."""
-    (query,) = [one.query for one in pipeline.view(live.settings).tables if one.table.endswith(".t")]
-    return sorted((row.id, row.v) for row in in_warehouse(live, query))
+    """Return the rows of the table in the newest consistent view, which has the table."""
+    rows = in_view(live)
+    assert rows is not None
+    return rows
 
 
 def adopted(live: LiveSource, place: str) -> None:
@@ -117,8 +126,53 @@ def test_a_table_was_corrected_by_a_replay(live: LiveSource) -> None:
     in_warehouse(live, "UPDATE {t} SET v = 99")
     live.run("INSERT INTO t VALUES (2, 2)")
     live.delta()  # its snapshot has the damage
+    replayed(live)
+    assert not quiet_run(live)
+    assert viewed(live) == [(1, 1), (2, 2)]
+    assert quiet_run(live)
+    assert viewed(live) == [(1, 1), (2, 2)]
+
+
+def replayed(live: LiveSource) -> None:
+    """Correct the table by a replay of the whole log."""
     start = pipeline.find_replay_start(live.settings, "begin")
-    replay(live.spark, cast("Any", pipeline.replay_job(live.settings, start.seqno, (), publish=True).spec))
+    result = replay(live.spark, cast("Any", pipeline.replay_job(live.settings, start.seqno, (), publish=True).spec))
+    assert result.exit_code == 0, result
+
+
+def loaded_again(live: LiveSource) -> None:
+    live.run("CREATE DATABASE IF NOT EXISTS other_db", "DROP DATABASE other_db")  # a load needs log after the record
+    live.load_again("t")
+
+
+@SWEEP
+@pytest.mark.parametrize("repair", [replayed, loaded_again])
+@pytest.mark.parametrize("point", ["run_all", "publish"])
+def test_a_table_was_repaired_while_a_delta_merged_others(
+    live: LiveSource,
+    monkeypatch: pytest.MonkeyPatch,
+    repair: Callable[[LiveSource], None],
+    point: str,
+) -> None:
+    """The delta has looked at the table before. It looks again, unless it is about to publish."""
+    live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u LIKE t")
+    live.load()
+    live.run("INSERT INTO t VALUES (1, 1), (2, 2)")
+    live.delta()
+    in_warehouse(live, "UPDATE {t} SET v = 99")
+    live.run("INSERT INTO u VALUES (1, 1)")
+    original, left = getattr(source_run, point), [repair]
+
+    def repaired_first(*arguments: Any) -> Any:
+        if left:
+            left.pop()(live)
+        return original(*arguments)
+
+    monkeypatch.setattr(source_run, point, repaired_first)
+    assert live.delta().exit_code == 0
+    assert live.differences() == []
+    if point == "run_all":  # the load is past the stop of the delta
+        assert in_view(live) == ([(1, 1), (2, 2)] if repair is replayed else None)
     assert not quiet_run(live)
     assert viewed(live) == [(1, 1), (2, 2)]
     assert quiet_run(live)
@@ -135,8 +189,7 @@ def test_a_table_was_loaded_again_after_a_skip(live: LiveSource) -> None:
     live.run("INSERT INTO u VALUES (1, 1)")
     live.delta()
     assert live.differences() == ["t"]
-    live.run("CREATE DATABASE IF NOT EXISTS other_db", "DROP DATABASE other_db")  # a load needs log after the record
-    live.load_again("t")
+    loaded_again(live)
     assert not quiet_run(live)
     assert viewed(live) == [(1, 2)]
 
