@@ -32,6 +32,8 @@ REASONS = [
     r"its foreign keys CASCADE or SET NULL, and the server does not log the rows that they change",
     r"^deltas were merged past the position of this initial load while its rows were read the table is a history",
     r"^the log leaves a generated column out of changes, whether or not it changes",
+    r"^two keys of the table can have the same text",
+    r"^a restart of the server may have emptied the table without a log entry",
     r"^a statement that may change the table cannot be read: [^;]* types have a different meaning in sql_mode ORACLE or MAXDB$",
 ]
 """Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""
