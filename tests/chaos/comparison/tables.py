@@ -61,7 +61,7 @@ def _compare(server: Server, session: Session, command: Command, table: str, beg
         names = [one for one in names if one in {column.name for column in columns}]
     if sorted(names) != sorted(one.name for one in columns):
         # A table without a row since it was made or altered has its new columns with its next row.
-        if not theirs and not (any(map(beginning.counts, _changes(arrow))) if mode == "history" else arrow.num_rows):
+        if not theirs and not _has_rows(arrow, mode, beginning):
             return None
         return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
     rows = list(warehouse_rows(arrow, columns))
@@ -85,6 +85,15 @@ def _compare(server: Server, session: Session, command: Command, table: str, beg
     samples = [f"only on the server: {one}" for one in sorted(map(repr, missing))[:3]]
     samples += [f"only in the warehouse: {one}" for one in sorted(map(repr, extra))[:3]]
     return Difference(table, "\n    ".join(["", *samples]), missing.total(), extra.total())
+
+
+def _has_rows(arrow: Any, mode: str, beginning: Beginning) -> bool:
+    """Return whether a warehouse's table has changes or rows since it was made on the server."""
+    if mode == "history":
+        return any(map(beginning.counts, _changes(arrow)))
+    if mode == "soft_delete":
+        return not all(arrow.column("_is_deleted").to_pylist())
+    return bool(arrow.num_rows)
 
 
 def _changes(arrow: Any, rows: Sequence[Row] = ()) -> Iterator[Change]:
