@@ -60,7 +60,7 @@ def mapped_frame(
         root: address of a store that the tasks write to. They get its secrets as in `task_frame`.
     """
     secrets = private_secrets(frame.sparkSession, {"root": root}) if root else {}
-    run = checked(partial(work_with, secrets, convert) if secrets else convert)
+    run = checked(partial(work_with, secrets, convert))
 
     def batches(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for converted in run([found]):

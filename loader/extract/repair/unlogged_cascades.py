@@ -83,14 +83,14 @@ class UnloggedCascades:
         names = registry.watched_numbers()
         for number in np.unique(rows[:, w.R_TABLE]).tolist():
             parent = names.get(number)
-            for child in self._children.get(parent, ()) if parent else ():
-                mine = rows[rows[:, w.R_TABLE] == number]
-                places = seqnos[mine[:, w.R_TRANSACTION]]
+            if parent is None:
+                continue
+            mine = rows[rows[:, w.R_TABLE] == number]
+            places = seqnos[mine[:, w.R_TRANSACTION]]
+            for child in self._children[parent]:
                 yield self._incomplete(child, parent, f"{file}:{mine[0, w.R_EVENT]}", int(places[0]), int(places.max()))
 
-    def _incomplete(
-        self, child: TableName, parent: TableName | None, place: str, seqno: int, last: int
-    ) -> IncompleteTable:
+    def _incomplete(self, child: TableName, parent: TableName, place: str, seqno: int, last: int) -> IncompleteTable:
         return IncompleteTable(
             table=str(child),
             seqno=seqno,

@@ -5,9 +5,10 @@ Kernels read records of one schema, with all columns, whose values fit their col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -22,6 +23,13 @@ from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type
 
+
+class _HasBytes(Protocol):
+    @property
+    def bytes(self) -> int: ...
+
+
+_Sized = TypeVar("_Sized", bound=_HasBytes)
 MOST_FILE_BYTES = 256 * 1024 * 1024
 """Size of a file whose last records kernels find. It is read whole and takes some four times its size in memory."""
 
@@ -73,14 +81,18 @@ def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Se
 def group_files(files: Sequence[StagedFile], slots: int, fewest: int, most: int) -> Iterator[list[StagedFile]]:
     """Yield consecutive files of about equal total size: a group for each slot, if it has `fewest` to `most` bytes."""
     total = sum(file.bytes for file in files)
-    limit = max(fewest, min(most, -(-total // slots)))
-    group, size = list[StagedFile](), 0
-    for file in files:
-        if group and size + file.bytes > limit:
+    return group_by_size(files, max(fewest, min(most, -(-total // slots))))
+
+
+def group_by_size(pieces: Iterable[_Sized], limit: int) -> Iterator[list[_Sized]]:
+    """Yield consecutive pieces of up to `limit` bytes together, or single larger ones."""
+    group, size = list[_Sized](), 0
+    for piece in pieces:
+        if group and size + piece.bytes > limit:
             yield group
             group, size = [], 0
-        group.append(file)
-        size += file.bytes
+        group.append(piece)
+        size += piece.bytes
     if group:
         yield group
 

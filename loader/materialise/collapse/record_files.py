@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from loader.materialise.collapse.native_records import group_by_size
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.parquet.row_format import RowFormat, to_rows
 from loader.materialise.parquet.row_writer import write_rows
@@ -69,20 +70,9 @@ class LocalRecordFiles:
                 pass
 
     def _parts(self) -> Iterator[Sequence[_RowGroup]]:
-        """Yield the row groups of each data file."""
-        part, size = list[_RowGroup](), 0
-        for group in map(_row_groups, sorted(self._folder.glob("*.parquet"))):
-            if self._sorted:
-                yield group
-                continue
-            for one in group:
-                if part and size + one.bytes > _FILE_BYTES:
-                    yield part
-                    part, size = [], 0
-                part.append(one)
-                size += one.bytes
-        if part:
-            yield part
+        """Return the row groups of each data file."""
+        files = map(_row_groups, sorted(self._folder.glob("*.parquet")))
+        return files if self._sorted else group_by_size(chain.from_iterable(files), _FILE_BYTES)
 
     def _write_file(
         self, rows: RowFormat, files: DataFiles, scratch: Path, deleted: bool, number: int, part: Sequence[_RowGroup]

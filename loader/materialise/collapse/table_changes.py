@@ -13,7 +13,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier
 
 MANY_ROWS = 1_000_000
-"""A sort of so many rows over all data files takes as long as writing them. So each file is sorted on its own."""
+"""From this number of rows on, each data file is sorted on its own: sorting all rows takes as long as writing them."""
 
 
 @dataclass(frozen=True)

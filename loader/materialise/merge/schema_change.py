@@ -99,7 +99,7 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
 
 
 def _check_partitions(metadata: TableMetadata, before: Layout, after: Layout) -> None:
-    """Check that the table is not partitioned by a column that it loses. Iceberg does not drop such a column.
+    """Check that no dropped column is used in the partitioning of the table. Iceberg refuses to drop such a column.
 
     Raises:
         UnsupportedError: it is.
