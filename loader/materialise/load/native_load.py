@@ -6,7 +6,6 @@ the tables and the values that are refused here, with the same result.
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,9 @@ from pyspark.sql import SparkSession
 from loader.materialise.collapse.native_records import group_files, is_of_own_columns, left_to_spark
 from loader.materialise.iceberg.data_files import DataFiles, WrittenFile
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.parquet.row_format import RowFormat, row_format, to_rows
+from loader.materialise.parquet.row_format import RowFormat, to_rows
 from loader.materialise.parquet.row_writer import write_rows
+from loader.materialise.parquet.table_files import write_table_files
 from loader.materialise.parquet.task_files import FilePlace, choose_places, write_file
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
@@ -34,7 +34,6 @@ from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.store.registry import open_store
 
-_LOG = logging.getLogger(__name__)
 FILE_BYTES = 256 * 1024 * 1024
 """Size of the staged files that become one data file. Compressed Parquet takes an eighth to a third of it."""
 _SMALL_BYTES = 32 * 1024 * 1024
@@ -49,22 +48,8 @@ def write_natively(warehouse: Warehouse, store: Store, work: Work) -> DataFiles 
     Raises:
         StagedDataError: a staged file is missing or changed.
     """
-    metadata = warehouse.metadata(work.name)
-    rows = row_format(metadata, work.layout) if metadata else None
-    if metadata is None or rows is None:
-        return None
-    files = DataFiles(warehouse.session, metadata)
     write = _write_in_threads if on_one_machine(warehouse.session) else _write_in_tasks
-    try:
-        write(warehouse.session, store, work, rows, files)
-    except NotSupportedNatively as unusual:
-        _LOG.info("%s: loaded by Spark: %s", work.name, unusual)
-        files.delete()
-        return None
-    except Exception:
-        files.delete()
-        raise
-    return files
+    return write_table_files(warehouse, work, partial(write, warehouse.session, store, work), "loaded")
 
 
 def _write_in_tasks(session: SparkSession, store: Store, work: Work, rows: RowFormat, files: DataFiles) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
+from functools import partial
 from typing import NamedTuple
 
 from loader.materialise.collapse.record_files import RecordFiles
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.parquet.row_format import row_format
+from loader.materialise.parquet.table_files import write_table_files
 from loader.materialise.plan.merge_plan import Work
-from loader.native_collapse.last_records import NotSupportedNatively
-
-_LOG = logging.getLogger(__name__)
 
 
 class RowFiles(NamedTuple):
@@ -29,20 +26,8 @@ def write_row_files(warehouse: Warehouse, rows: RowFiles) -> DataFiles | None:
     Raises:
         LoaderError: a store does not answer.
     """
-    metadata = warehouse.metadata(rows.work.name)
-    columns = row_format(metadata, rows.work.layout) if metadata else None
-    if metadata is None or columns is None:
-        return None
-    files = DataFiles(warehouse.session, metadata)
-    try:
-        rows.records.write(columns, files, deleted=rows.work.rule.mode != "mirror")
-    except NotSupportedNatively as unusual:
-        _LOG.info("%s: inserted by Spark: %s", rows.work.name, unusual)
-        files.delete()
-        return None
-    except Exception:
-        files.delete()
-        raise
-    if files.rows != rows.expected:
+    deleted = rows.work.rule.mode != "mirror"
+    files = write_table_files(warehouse, rows.work, partial(rows.records.write, deleted=deleted), "inserted")
+    if files and files.rows != rows.expected:
         raise AssertionError(f"the data files of {rows.work.name} have {files.rows} rows, not {rows.expected}")
     return files

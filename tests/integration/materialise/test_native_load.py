@@ -16,7 +16,7 @@ from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load import native_load, table_load
-from loader.materialise.parquet import row_writer
+from loader.materialise.parquet import row_writer, table_files
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from tests.integration.materialise.lake import Lake
@@ -73,7 +73,7 @@ def test_rows_and_column_bounds_are_those_of_spark(
     copy = TableSchema(TableName("shop", "by_spark"), EVERY.columns, EVERY.key)
     load(lake, EVERY, ROWS, parts=2)
     with monkeypatch.context() as patched:
-        patched.setattr(native_load, "row_format", lambda *_: None)
+        patched.setattr(table_files, "row_format", lambda *_: None)
         load(lake, copy, ROWS, parts=2)
     assert native == [True, False]
     assert lake.bag(EVERY.name) == lake.bag(copy.name)

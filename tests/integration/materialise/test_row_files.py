@@ -11,7 +11,7 @@ import pytest
 from loader.materialise.collapse import native_tasks, record_files
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.merge import merge_stages, row_files
-from loader.materialise.parquet import row_writer, task_files
+from loader.materialise.parquet import row_writer, table_files, task_files
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import parquet_files
@@ -84,9 +84,9 @@ def test_rows_and_column_bounds_are_those_of_spark(
     copy = TableSchema(TableName("shop", "by_spark"), EVERY.columns, EVERY.key)
     load(lake, EVERY, ROWS[:2])
     load(lake, copy, ROWS[:2])
-    refused = row_files.row_format
+    refused = table_files.row_format
     monkeypatch.setattr(
-        row_files,
+        table_files,
         "row_format",
         lambda metadata, layout: None if "by_spark" in metadata.name else refused(metadata, layout),
     )
