@@ -2,24 +2,24 @@
 
 A task of the first step finds the last records of its files and puts their lines into buckets by the hash of the key.
 A task of the second step gets whole buckets. It finds the last records among their lines, converts only these, and
-packs them as Arrow streams, which Spark can keep without conversion to its own rows.
+packs them as Arrow streams. Spark shuffles and keeps bytes, without conversion to its own rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
 from loader.native_collapse.arrow_columns import read_columns
+from loader.native_collapse.key_ends import KeyEnds, count_deleted, key_ends
 from loader.native_collapse.last_records import (
     NotSupportedNatively,
-    check_keys,
     choose_last,
     count_records,
     index_lines,
@@ -31,35 +31,66 @@ from loader.native_collapse.task_records import BATCH_ROWS, carried_or_left
 from loader.staging.documents import StagedFile
 from loader.store.registry import open_store
 
-COUNTS = tuple(f"{age}_{op}" for age in ("all", "new") for op in "IUD")
-"""What `_counts` counts, in its order: by op, all records of the files, and those in the window of seqnos."""
-BUCKET_DDL = "bucket int, line_count bigint, lines binary, _counts array<bigint>"
-"""The columns of `read_buckets`."""
-PACKED_DDL = "_counts array<bigint>, keys bigint, deleted bigint, low {type}, high {type}, records binary"
-"""The columns of `pack_last_records`. The type is that of the first key column."""
 _PART_BYTES = 8 * 1024 * 1024
-"""Most bytes of the lines or records in a row of Spark, unless a single one is larger."""
+"""Most bytes of the lines or records that Spark handles as one object, unless a single one is larger."""
 _NEWLINE = ord("\n")
-_COUNTS_FIELD = pa.field("_counts", pa.list_(pa.int64()))
-_BUCKET_SCHEMA = pa.schema([("bucket", pa.int32()), ("line_count", pa.int64()), ("lines", pa.binary()), _COUNTS_FIELD])
 
 Window = tuple[int, int]
 """Two seqnos. Records after the first one, up to the second one, are in the window."""
 
 
-def read_buckets(
-    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: Sequence[int], files: Sequence[StagedFile]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of the last record of each key in staged files by bucket, then a row of counts.
+class Counts(NamedTuple):
+    """Numbers of records by op: of all records of some files, and of those in the window of seqnos."""
 
-    In the row of counts, the other columns are NULL, and in the other rows `_counts` is.
+    all: dict[str, int]
+    new: dict[str, int]
+
+    def plus(self, other: Counts) -> Counts:
+        """Return the sums."""
+        return Counts(*({op: ours[op] + theirs[op] for op in ours} for ours, theirs in zip(self, other, strict=True)))
+
+
+class BucketPart(NamedTuple):
+    """Lines of one bucket from one task.
+
+    Attributes:
+        rows: the number of lines.
+        lines: the lines.
+        counts: of the task's files; None in all parts of a task but one.
+    """
+
+    rows: int
+    lines: bytes
+    counts: Counts | None = None
+
+
+class BucketSummary(NamedTuple):
+    """What the last records in some buckets are.
+
+    Attributes:
+        counts: the sum of the counts among the parts.
+        keys: the number of records.
+        deleted: the number of records whose op is D.
+        ends: of the first key column.
+    """
+
+    counts: Counts
+    keys: int
+    deleted: int
+    ends: KeyEnds
+
+
+def read_buckets(
+    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: int, files: Sequence[StagedFile]
+) -> Iterator[tuple[int, BucketPart]]:
+    """Yield the lines of the last record of each key in staged files, each part with the number of its bucket.
 
     Args:
         root: address of the store.
         schema: of the files, which has a key.
         window: the records that count.
         secret: 16 bytes, the same for all tasks. Nobody else can find keys that fall into one bucket.
-        buckets: the numbers of the buckets.
+        buckets: their number.
         files: of one schema. They are in memory together.
 
     Raises:
@@ -69,63 +100,45 @@ def read_buckets(
         lines = read_files(open_store(root), files)
         rows = sum(file.rows for file in files)
         records, hashes = _index(lines, rows, schema, secret)
-        counted = count_records(records, window)
+        counted = Counts(*count_records(records, window))
         wanted = _last(records, hashes, window)
         for part, places in _parts(lines):
-            yield _bucket_batch(part, wanted[places], hashes[places], buckets)
-        yield _row_of_counts([*counted[0].values(), *counted[1].values()])
+            yield from _bucket_parts(part, wanted[places], hashes[places], buckets)
+        yield 0, BucketPart(0, b"", counted)
 
 
 def pack_last_records(
-    schema: TableSchema, key: Sequence[str], window: Window, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the last record of each key in some buckets, packed, and a summary of them in the first row.
-
-    The columns are those of PACKED_DDL. `_counts` are the sums of the rows of counts among the batches, `keys` the
-    number of records, `deleted` the number of those whose op is D, and `low` and `high` the ends of the first key
-    column, or NULL. In the other rows only `records` is not NULL.
+    schema: TableSchema,
+    key: Sequence[str],
+    window: Window,
+    report: Callable[[BucketSummary], None],
+    parts: Iterable[tuple[int, BucketPart]],
+) -> Iterator[bytes]:
+    """Yield the last record of each key in some buckets, packed.
 
     Args:
         schema: of the files.
         key: the key columns in the records.
         window: as for the buckets.
-        batches: all batches of these buckets, from all tasks of the first step, in any order.
+        report: gets a summary of the records.
+        parts: all parts of these buckets, from all tasks of the first step, in any order.
 
     Raises:
         RuntimeError: kernels cannot read the lines, see `why_not_native`.
     """
     with carried_or_left():
-        lines, rows, counts = _joined(batches)
-        records = _last_records(lines, rows, schema, key, window)
-        ends = pc.min_max(records[key[0]])
-        summary = pa.RecordBatch.from_pydict(
-            {
-                "_counts": pa.array([counts], _COUNTS_FIELD.type),
-                "keys": pa.array([len(records)]),
-                "deleted": pa.array([pc.sum(pc.equal(records["_op"], "D")).as_py() or 0]),
-                "low": pa.repeat(ends["min"], 1),  # also values that Python does not have, such as dates of the year 0
-                "high": pa.repeat(ends["max"], 1),
-                "records": pa.nulls(1, pa.binary()),
-            }
-        )
-        yield summary
+        lines, rows, counts = _joined(parts)
+        records = _last_records(lines, rows, schema, window)
+        report(BucketSummary(counts, len(records), count_deleted(records), key_ends(records, key)))
         for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
-            nulls = [pa.nulls(1, field.type) for field in summary.schema][:-1]
-            packed = pa.array([_packed(batch)], pa.binary())
-            yield pa.RecordBatch.from_arrays([*nulls, packed], schema=summary.schema)
+            yield _packed(batch)
 
 
-def unpack_records(columns: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield records that `pack_last_records` packed.
-
-    Args:
-        columns: of the records.
-        batches: their column is `records`.
-    """
-    for batch in batches:
-        for packed in batch["records"].drop_null():
-            with pa.ipc.open_stream(packed.as_buffer()) as stream:
-                yield from (found.select(columns) for found in stream)
+def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    """Yield records that `pack_last_records` packed, with some of their columns."""
+    for records in packed:
+        with pa.ipc.open_stream(records) as stream:
+            yield from (found.select(columns) for found in stream)
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
@@ -135,26 +148,24 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _joined(batches: Iterable[pa.RecordBatch]) -> tuple[Bytes, int, list[int]]:
-    """Return all lines of buckets, their number, and the sums of the rows of counts."""
-    pieces, rows, counts = list[bytes](), 0, np.zeros(len(COUNTS), np.int64)
-    for batch in batches:
-        pieces += batch["lines"].drop_null().to_pylist()
-        rows += sum(batch["line_count"].drop_null().to_pylist())
-        counts += np.array(batch["_counts"].drop_null().to_pylist(), np.int64).reshape(-1, len(COUNTS)).sum(axis=0)
-    return np.frombuffer(bytearray().join(pieces), np.uint8), rows, counts.tolist()
+def _joined(parts: Iterable[tuple[int, BucketPart]]) -> tuple[Bytes, int, Counts]:
+    """Return all lines of buckets, their number, and the sum of the counts."""
+    pieces, rows, counts = list[bytes](), 0, Counts(*(dict.fromkeys("IUD", 0) for _ in range(2)))
+    for _, part in parts:
+        pieces.append(part.lines)
+        rows += part.rows
+        counts = counts.plus(part.counts) if part.counts else counts
+    return np.frombuffer(bytearray().join(pieces), np.uint8), rows, counts
 
 
-def _last_records(lines: Bytes, rows: int, schema: TableSchema, key: Sequence[str], window: Window) -> pa.Table:
+def _last_records(lines: Bytes, rows: int, schema: TableSchema, window: Window) -> pa.Table:
     """Return the last record of each key, with the columns of `read_columns`. The lines are overwritten."""
     records, hashes = _index(lines, rows, schema, os.urandom(16))
     size = _checked(keep(lines, _last(records, hashes, window)))
     try:
-        found = read_columns(lines[:size], schema)
+        return read_columns(lines[:size], schema)
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
-    check_keys(found, key)
-    return found
 
 
 def _index(lines: Bytes, rows: int, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:
@@ -191,20 +202,9 @@ def _rows_of_part(records: pa.Table) -> int:
     return max(1, min(BATCH_ROWS, _PART_BYTES * len(records) // max(1, int(records.nbytes))))
 
 
-def _bucket_batch(lines: Bytes, wanted: Bytes, hashes: Words, buckets: Sequence[int]) -> pa.RecordBatch:
-    bounds, rows = np.zeros(len(buckets) + 1, np.int32), np.zeros(len(buckets), np.int64)
+def _bucket_parts(lines: Bytes, wanted: Bytes, hashes: Words, buckets: int) -> Iterator[tuple[int, BucketPart]]:
+    bounds, rows = np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int64)
     out = np.empty(len(lines), np.uint8)
-    size = _checked(fill_buckets(lines, wanted, hashes, bounds, rows, out))
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(out[:size])]
-    columns = [
-        pa.array(buckets, pa.int32()),
-        pa.array(rows),
-        pa.Array.from_buffers(pa.binary(), len(buckets), buffers),
-        pa.nulls(len(buckets), _COUNTS_FIELD.type),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=_BUCKET_SCHEMA)
-
-
-def _row_of_counts(counts: list[int]) -> pa.RecordBatch:
-    nulls = [pa.nulls(1, field.type) for field in _BUCKET_SCHEMA][:-1]
-    return pa.RecordBatch.from_arrays([*nulls, pa.array([counts], _COUNTS_FIELD.type)], schema=_BUCKET_SCHEMA)
+    _checked(fill_buckets(lines, wanted, hashes, bounds, rows, out))
+    for bucket in np.flatnonzero(rows).tolist():
+        yield bucket, BucketPart(int(rows[bucket]), out[bounds[bucket] : bounds[bucket + 1]].tobytes())

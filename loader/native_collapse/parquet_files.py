@@ -7,13 +7,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from loader.native_collapse.last_records import LastRecords, NotSupportedNatively, check_keys
+from loader.native_collapse.key_ends import KeyEnds, count_deleted, join_ends, key_ends
+from loader.native_collapse.last_records import LastRecords
 
 _SORTED_ROWS = 1_000_000
 _SORTED_BYTES = 512 * 1024 * 1024
@@ -57,22 +58,13 @@ def write_parquet(latest: LastRecords, folder: Path, key: Sequence[str], pool: E
         ends = list(pool.map(partial(_write_each, latest, folder, key), range(len(latest.files))))
     else:
         ends = [_write_sorted(list(pool.map(latest.table, latest.files)), folder, key, pool, most)]
-    ends = [end for end in ends if end.low is not None]
-    low = min(ends, key=lambda end: end.low, default=None)
-    high = max(ends, key=lambda end: end.high, default=None)
-    return WrittenFiles(
-        deleted=sum(end.deleted for end in ends),
-        low=_text(low.low) if low else None,
-        high=_text(high.high) if high else None,
-        sorted=few,
-    )
+    low, high = join_ends(end.key for end in ends)
+    return WrittenFiles(sum(end.deleted for end in ends), low, high, sorted=few)
 
 
-@dataclass(frozen=True)
-class _Ends:
+class _Ends(NamedTuple):
     deleted: int
-    low: Any
-    high: Any
+    key: KeyEnds
 
 
 def _write_each(latest: LastRecords, folder: Path, key: Sequence[str], number: int) -> _Ends:
@@ -98,13 +90,7 @@ def _write_sorted(tables: list[pa.Table], folder: Path, key: Sequence[str], pool
 
 
 def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
-    check_keys(table, key)
-    ends = pc.min_max(table[key[0]])
-    deleted = pc.sum(pc.equal(table["_op"], "D")).as_py() or 0
-    try:
-        return _Ends(deleted, ends["min"].as_py(), ends["max"].as_py())
-    except (ValueError, OverflowError) as error:
-        raise NotSupportedNatively("a key is of the year 0, which Python does not have") from error
+    return _Ends(count_deleted(table), key_ends(table, key))
 
 
 def _write_file(table: pa.Table, file: Path, rows: int) -> None:
@@ -118,9 +104,3 @@ def _write_file(table: pa.Table, file: Path, rows: int) -> None:
         write_statistics=False,
         store_decimal_as_integer=True,
     )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value.replace(tzinfo=None)) if hasattr(value, "tzinfo") else str(value)

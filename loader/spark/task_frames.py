@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loader.spark.executor_python import checked, python_error
@@ -12,6 +12,7 @@ from loader.spark.workers import private_secrets, work_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
 _Piece = TypeVar("_Piece")
@@ -44,47 +45,28 @@ def task_frame(
     return session.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(batches, layout)
 
 
-def mapped_frame(
-    frame: DataFrame,
-    convert: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+def frame_of_bytes(
+    session: SparkSession,
+    values: RDD[bytes],
+    convert: Callable[[Iterable[pa.Buffer]], Iterable[pa.RecordBatch]],
     layout: str,
-    *,
-    root: str = "",
 ) -> DataFrame:
-    """Return what tasks make of the rows of each partition of a frame.
+    """Return what tasks make of the byte strings of each partition.
 
     Args:
-        frame: its columns are those of the batches that `convert` gets.
-        convert: gets all batches of a partition, in a task.
+        session: of the frame.
+        values: the byte strings.
+        convert: gets all byte strings of a partition, in a task.
         layout: columns and types of the batches that it returns, as DDL.
-        root: address of a store that the tasks write to. They get its secrets as in `task_frame`.
     """
-    secrets = private_secrets(frame.sparkSession, {"root": root}) if root else {}
-    run = checked(partial(work_with, secrets, convert))
+    run = checked(convert)
 
-    def batches(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for converted in run([found]):
-            yield from converted
+    def batches(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for found in run([(value.as_buffer() for batch in given for value in batch.column(0))]):
+            yield from found
 
-    return frame.mapInArrow(batches, layout)
-
-
-@lru_cache
-def hash_numbers(session: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Return a number for each partition: `repartition` by a column of these int values puts one value in each.
-
-    Spark hashes the values. So the numbers from 0 on would leave many partitions empty.
-    """
-    from pyspark.sql import functions as sf
-
-    found, tried = dict[int, int](), 0
-    while len(found) < partitions:
-        numbers = session.range(tried, tried + 16 * partitions, numPartitions=1)
-        tried += 16 * partitions
-        number = sf.col("id").cast("int")
-        for place, value in numbers.select(sf.pmod(sf.hash(number), sf.lit(partitions)), number).collect():
-            found.setdefault(place, value)
-    return tuple(found[place] for place in range(partitions))
+    rows = values.map(lambda value: (value,))
+    return session.createDataFrame(rows, "value binary", verifySchema=False).mapInArrow(batches, layout)
 
 
 def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from loader.materialise.parquet import task_files
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
-from loader.spark.task_frames import hash_numbers
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
 from tests.integration.materialise.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
@@ -70,13 +68,6 @@ def test_both_ways_collapse_to_the_same(spark: SparkSession, tmp_path: Path, rul
     assert ours.keys == (4 if last > number(1, 1000) else 0)
     ours.release()
     theirs.release()
-
-
-@pytest.mark.parametrize("partitions", [1, 5, 40] if "LOADER_SWEEP" in os.environ else [5])
-def test_each_hash_number_fills_one_partition(spark: SparkSession, partitions: int) -> None:
-    numbers = hash_numbers(spark, partitions)
-    rows = spark.createDataFrame([(number,) for number in numbers], "number int").repartition(partitions, "number")
-    assert rows.rdd.glom().map(len).collect() == [1] * partitions
 
 
 @pytest.mark.parametrize("changes", UNUSUAL.values(), ids=UNUSUAL)

@@ -11,20 +11,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import key_buckets
-from loader.native_collapse.key_buckets import pack_last_records, read_buckets, unpack_records
+from loader.native_collapse.key_buckets import (
+    BucketPart,
+    BucketSummary,
+    Counts,
+    pack_last_records,
+    read_buckets,
+    unpack_records,
+)
+from loader.native_collapse.key_ends import KeyEnds
 from loader.native_collapse.staged_lines import fill_buckets
 from loader.staging.documents import StagedFile
 
 SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))
 WINDOW = AFTER, THROUGH = 3, 8
 SECRET = bytes(range(16))
+NONE = Counts(*(dict.fromkeys("IUD", 0) for _ in range(2)))
 AT = "2026-01-01 00:00:00"
 Record = tuple[str, int, int, int, str]
 RECORDS = st.tuples(
@@ -51,29 +59,29 @@ def staged(folder: Path, number: int, records: Sequence[Record]) -> StagedFile:
     )
 
 
-def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[pa.RecordBatch]:
+def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[tuple[int, BucketPart]]:
     """What the tasks of the first step return, one file each."""
     with TemporaryDirectory() as name:
         files = [staged(Path(name), number, records) for number, records in enumerate(tasks)]
         root = f"file://{name}"
-        return [batch for file in files for batch in read_buckets(root, SCHEMA, WINDOW, SECRET, range(buckets), [file])]
+        return [part for file in files for part in read_buckets(root, SCHEMA, WINDOW, SECRET, buckets, [file])]
 
 
-def packed(batches: Iterable[pa.RecordBatch]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def packed(parts: Iterable[tuple[int, BucketPart]]) -> tuple[BucketSummary, list[dict[str, Any]]]:
     """Return the summary of a partition and its records."""
-    summary, *records = pack_last_records(SCHEMA, ["c0"], WINDOW, batches)
-    (row,) = summary.to_pylist()
-    assert row.pop("records") is None
+    reports = list[BucketSummary]()
+    records = list(pack_last_records(SCHEMA, ["c0"], WINDOW, reports.append, parts))
+    (summary,) = reports
     columns = ["c1", "c0", "_op", "_seqno", "_row_offset"]
-    unpacked = list(unpack_records(columns, [summary.select(["records"]), *records]))
+    unpacked = list(unpack_records(columns, map(pa.py_buffer, records)))
     assert all(batch.schema.names == columns for batch in unpacked)
-    return row, [found for batch in unpacked for found in batch.to_pylist()]
+    return summary, [found for batch in unpacked for found in batch.to_pylist()]
 
 
-def counts_of(tasks: Sequence[Sequence[Record]]) -> list[int]:
+def counts_of(tasks: Sequence[Sequence[Record]]) -> Counts:
     every = Counter(op for records in tasks for op, *_ in records)
     new = Counter(op for records in tasks for op, seqno, *_ in records if AFTER < seqno <= THROUGH)
-    return [*(every[op] for op in "IUD"), *(new[op] for op in "IUD")]
+    return Counts(*({op: found[op] for op in "IUD"} for found in (every, new)))
 
 
 def last_of(tasks: Sequence[Sequence[Record]]) -> dict[int, tuple[int, int, str]]:
@@ -95,25 +103,17 @@ def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], bu
         summary, rows = packed(reversed(buckets_of(tasks, buckets)))
     assert len(rows) == len(last)
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows} == last
-    assert summary == {
-        "_counts": counts_of(tasks),
-        "keys": len(last),
-        "deleted": sum(op == "D" for *_, op in last.values()),
-        "low": min(last, default=None),
-        "high": max(last, default=None),
-    }
+    ends = KeyEnds(min(last, default=None), max(last, default=None))
+    assert summary == BucketSummary(counts_of(tasks), len(last), sum(op == "D" for *_, op in last.values()), ends)
 
 
 @given(TASKS, st.integers(1, 5))
 def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: int) -> None:
-    """A partition gets any buckets whole, and the rows of counts are in one of them."""
+    """A partition gets any buckets whole, and the counts are in one of them."""
     found = buckets_of(tasks, buckets)
-    parts = [packed(batch.filter(pc.equal(batch["bucket"], each)) for batch in found) for each in range(buckets)]
-    counts, no_rows = packed(batch.filter(batch["_counts"].is_valid()) for batch in found)
+    parts = [packed(pair for pair in found if pair[0] == each) for each in range(buckets)]
     assert sorted(row["c0"] for _, rows in parts for row in rows) == sorted(last_of(tasks))
-    assert no_rows == []
-    assert [summary["_counts"] for summary, _ in parts] == [[0] * 6] * buckets
-    assert counts["_counts"] == counts_of(tasks)
+    assert [summary.counts for summary, _ in parts] == [counts_of(tasks), *[NONE] * (buckets - 1)]
 
 
 def test_values_are_those_of_the_last_record() -> None:
@@ -126,24 +126,23 @@ def test_values_are_those_of_the_last_record() -> None:
     ]
 
 
-def test_rows_of_spark_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_buckets, "_PART_BYTES", 100)
     tasks = [[("I", 5, offset, offset, "x" * size) for offset, size in enumerate((1, 300, 2, 3, 4, 5))]]
     found = buckets_of(tasks, 1)
-    sizes = [len(line) for batch in found for line in batch["lines"].to_pylist() if line]
-    assert sizes == [33, 332, 69, 73]
-    assert [batch["records"].null_count for batch in pack_last_records(SCHEMA, ["c0"], WINDOW, found)] == [1, *[0] * 6]
+    assert [len(part.lines) for _, part in found] == [33, 332, 69, 73, 0]
+    assert len(list(pack_last_records(SCHEMA, ["c0"], WINDOW, lambda _: None, found))) == 6
 
 
 def test_a_partition_without_rows_is_empty() -> None:
-    assert packed([]) == ({"_counts": [0] * 6, "keys": 0, "deleted": 0, "low": None, "high": None}, [])
+    assert packed([]) == (BucketSummary(NONE, 0, 0, KeyEnds(None, None)), [])
 
 
 def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
     file = staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])
     fewer = file.model_copy(update={"inserts": 1})
     with pytest.raises(RuntimeError, match="left to Spark SQL: the lines are not in the format"):
-        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, [3, 1], [fewer]))
+        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, [fewer]))
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:

@@ -1,0 +1,101 @@
+"""Python objects that Spark tasks make, without conversion to rows of Spark. Spark can shuffle and keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pyspark import AccumulatorParam, TaskContext
+
+from loader.spark.executor_python import checked
+from loader.spark.workers import private_secrets, work_with
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import SparkSession
+
+_Piece = TypeVar("_Piece")
+_Found = TypeVar("_Found")
+
+
+def task_rows(
+    session: SparkSession, root: str, read: Callable[[_Piece], Iterable[_Found]], pieces: Sequence[_Piece]
+) -> RDD[_Found]:
+    """Return what tasks read, one partition for each piece. Each action reads again.
+
+    Args:
+        session: of a cluster.
+        root: address of the store that the tasks read. If nobody else can read Spark's traffic, they get its secrets.
+        read: gets a piece, in a task.
+        pieces: what to read.
+    """
+    run = checked(partial(work_with, private_secrets(session, {"root": root}), read))
+
+    def rows(given: Iterable[_Piece]) -> Iterator[_Found]:
+        for found in run(given):
+            yield from found
+
+    return session.sparkContext.parallelize(pieces, max(1, len(pieces))).mapPartitions(rows)
+
+
+def mapped_rows(
+    session: SparkSession,
+    rows: RDD[Any],
+    convert: Callable[[Iterable[Any]], Iterable[_Found]],
+    *,
+    root: str = "",
+) -> RDD[_Found]:
+    """Return what tasks make of the objects of each partition.
+
+    Args:
+        session: of a cluster.
+        rows: the objects.
+        convert: gets all objects of a partition, in a task.
+        root: address of a store that the tasks write to. They get its secrets as in `task_rows`.
+    """
+    secrets = private_secrets(session, {"root": root}) if root else {}
+    run = checked(partial(work_with, secrets, convert))
+
+    def converted(given: Iterable[Any]) -> Iterator[_Found]:
+        for found in run([given]):
+            yield from found
+
+    return rows.mapPartitions(converted)
+
+
+class Reports(Generic[_Found]):
+    """What the tasks of a job tell the driver beside their objects: one report for each partition.
+
+    A repeated task replaces its report.
+
+    Args:
+        session: of a cluster.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._found = session.sparkContext.accumulator(dict[int, _Found](), _Union())
+
+    def add(self, report: _Found) -> None:
+        """Tell the driver, in a task."""
+        context = TaskContext.get()
+        if context is None:
+            raise AssertionError("this is not a task of Spark")
+        self._found.add({context.partitionId(): report})
+
+    def of(self, rows: RDD[Any]) -> list[_Found]:
+        """Fill the cache of objects whose tasks report, and return the reports of all partitions."""
+        private: Any = rows
+        private._jrdd.count()  # RDD.count() would send all objects to Python
+        found = self._found.value
+        if len(found) != rows.getNumPartitions():
+            raise AssertionError(f"{len(found)} of {rows.getNumPartitions()} partitions have reported")
+        return list(found.values())
+
+
+class _Union(AccumulatorParam[dict[int, Any]]):
+    def zero(self, value: dict[int, Any]) -> dict[int, Any]:
+        return {}
+
+    def addInPlace(self, value1: dict[int, Any], value2: dict[int, Any]) -> dict[int, Any]:  # noqa: N802 - of pyspark
+        return value1 | value2
