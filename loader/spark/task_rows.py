@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pyspark import AccumulatorParam, TaskContext
+from pyspark import AccumulatorParam, StorageLevel, TaskContext
 
 from loader.spark.executor_python import checked
 from loader.spark.workers import private_secrets, work_with
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _Piece = TypeVar("_Piece")
 _Found = TypeVar("_Found")
+_ATTEMPTS = 3
 
 
 def task_rows(
@@ -83,14 +84,17 @@ class Reports(Generic[_Found]):
             raise AssertionError("this is not a task of Spark")
         self._found.add({context.partitionId(): report})
 
-    def of(self, rows: RDD[Any]) -> list[_Found]:
-        """Fill the cache of objects whose tasks report, and return the reports of all partitions."""
+    def fill(self, rows: RDD[Any]) -> list[_Found]:
+        """Keep the objects of tasks that report until `unpersist`, and return the reports of all partitions."""
         private: Any = rows
-        private._jrdd.count()  # RDD.count() would send all objects to Python
-        found = self._found.value
-        if len(found) != rows.getNumPartitions():
-            raise AssertionError(f"{len(found)} of {rows.getNumPartitions()} partitions have reported")
-        return list(found.values())
+        for _ in range(_ATTEMPTS):
+            rows.persist(StorageLevel.MEMORY_AND_DISK)
+            private._jrdd.count()  # RDD.count() would send all objects to Python
+            if len(self._found.value) == rows.getNumPartitions():
+                return list(self._found.value.values())
+            # A repeated task does not report if Spark has kept the objects of its first attempt.
+            rows.unpersist(blocking=True)
+        raise AssertionError(f"{len(self._found.value)} of {rows.getNumPartitions()} partitions have reported")
 
 
 class _Union(AccumulatorParam[dict[int, Any]]):

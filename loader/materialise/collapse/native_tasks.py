@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
 
-from pyspark import RDD, StorageLevel
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -56,11 +56,11 @@ def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Change
         return None
     with ExitStack() as kept:
         reports = Reports[BucketSummary](session)
-        packed = _packed_records(session, store, work, reports).persist(StorageLevel.MEMORY_AND_DISK)
+        packed = _packed_records(session, store, work, reports)
         kept.callback(packed.unpersist)
         try:
             with left_to_spark():
-                summaries = reports.of(packed)
+                summaries = reports.fill(packed)
             return _changes(session, packed, summaries, work, store.root, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)

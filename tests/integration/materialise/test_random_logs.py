@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import MaterialiseResult
+from tests.integration.materialise.kernels.test_native_tasks import work_in_tasks
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.random_logs import Row, Server, between, plain
 from tests.integration.materialise.staged_writer import number, position
-from tests.integration.materialise.test_native_tasks import work_in_tasks
 
 pytestmark = pytest.mark.integration
 

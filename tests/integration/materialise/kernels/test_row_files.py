@@ -15,11 +15,11 @@ from loader.materialise.parquet import row_writer, table_files, task_files
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import parquet_files
+from tests.integration.materialise.kernels.test_native import EVERY, ROWS
+from tests.integration.materialise.kernels.test_native_load import by_pyiceberg, files
+from tests.integration.materialise.kernels.test_native_tasks import work_in_tasks
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
-from tests.integration.materialise.test_native import EVERY, ROWS
-from tests.integration.materialise.test_native_load import by_pyiceberg, files
-from tests.integration.materialise.test_native_tasks import work_in_tasks
 
 pytestmark = pytest.mark.integration
 

@@ -19,9 +19,9 @@ from loader.materialise.load import native_load, table_load
 from loader.materialise.parquet import row_writer, table_files
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
+from tests.integration.materialise.kernels.test_native import EVERY, ROWS
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
-from tests.integration.materialise.test_native import EVERY, ROWS
 
 pytestmark = pytest.mark.integration
 

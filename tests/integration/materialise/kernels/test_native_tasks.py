@@ -17,10 +17,10 @@ from loader.materialise.parquet import task_files
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
+from tests.integration.materialise.kernels.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
+from tests.integration.materialise.kernels.test_native_load import by_pyiceberg
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
-from tests.integration.materialise.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
-from tests.integration.materialise.test_native_load import by_pyiceberg
 from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
