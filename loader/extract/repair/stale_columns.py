@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from loader.binlog.events.statement import LogStatement
 from loader.extract.repair.incomplete_tables import inside
@@ -26,18 +26,19 @@ def find_stale_tables(plan: Plan, statements: Iterable[LogStatement]) -> Iterato
     mine = sorted(filter(captured, virtual))
     for statement in statements if mine else ():
         # A skipped statement has created the trigger as well.
-        for name in mine if not statement.read_before else ():
-            if _creates_trigger(plan, statement, name):
-                yield _incomplete(plan, name, statement.seqno, statement.position, inside(plan, statement.seqno))
+        for name in _triggered(plan, statement, mine) if not statement.read_before else ():
+            yield _incomplete(plan, name, statement.seqno, statement.position, inside(plan, statement.seqno))
 
 
-def _creates_trigger(plan: Plan, statement: LogStatement, table: TableName) -> bool:
+def _triggered(plan: Plan, statement: LogStatement, tables: Sequence[TableName]) -> Sequence[TableName]:
+    """Return which of the tables have a trigger by a statement: all if it cannot be read."""
     try:
-        return table == read_update_trigger(
+        found = read_update_trigger(
             statement.text, statement.database, statement.sql_mode, statement.mariadb, folds=plan.folds
         )
     except UnreadableError:
-        return True
+        return tables
+    return [table for table in tables if table == found]
 
 
 def _incomplete(plan: Plan, name: TableName, seqno: int, place: str, at: str) -> IncompleteTable:

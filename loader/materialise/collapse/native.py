@@ -7,8 +7,6 @@ schema, with all columns, whose values fit their columns. It falls back to Spark
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,6 +29,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
 from loader.native_collapse.parquet_files import write_parquet
 from loader.spark.job import on_one_machine
+from loader.spark.scratch import scratch_folder
 from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
@@ -44,11 +43,8 @@ def collapse_natively(session: SparkSession, store: Store, work: Work) -> Change
     """Return the changes, whose values are in local files; None if Spark must collapse the records."""
     if not _is_supported(session, work):
         return None
-    # Spark would keep the rows in the same place.
-    scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="loader-latest-", dir=scratch.split(",")[0]))
     with ExitStack() as kept:
-        kept.callback(shutil.rmtree, folder)
+        folder = kept.enter_context(scratch_folder(session))
         try:
             return _changes(session, store, work, folder, kept)
         except NotSupportedNatively as unusual:

@@ -6,11 +6,8 @@ the tables and the values that are refused here, with the same result.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +26,7 @@ from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.staged_batches import read_batches
 from loader.native_collapse.task_records import carried_or_left
 from loader.spark.job import on_one_machine
+from loader.spark.scratch import scratch_folder
 from loader.spark.workers import Tasks
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
@@ -79,11 +77,7 @@ def _write_in_threads(session: SparkSession, store: Store, work: Work, rows: Row
     """Write all rows into data files, on this machine."""
     threads = session.sparkContext.defaultParallelism
     groups = list(enumerate(group_files(work.files, threads, _SMALL_BYTES, FILE_BYTES)))
-    # Spark would keep the rows in the same place.
-    scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="loader-load-", dir=scratch.split(",")[0]))
-    with ExitStack() as kept, ThreadPoolExecutor(threads) as pool:
-        kept.callback(shutil.rmtree, folder)
+    with scratch_folder(session) as folder, ThreadPoolExecutor(threads) as pool:
         write = partial(_write_file, store, rows, files, folder)
         for _ in pool.map(lambda numbered: write(*numbered), groups):
             pass
