@@ -70,6 +70,7 @@ def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
         assert "spark.executorEnv.LOADER_CACHE" in table["error"]["hint"]
 
 
+@SWEEP
 def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:
     on_cluster(shop)
     load_and_follow(shop)
