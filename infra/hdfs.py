@@ -195,6 +195,9 @@ def _secure(keys: str) -> dict[str, str]:
         "hadoop.http.authentication.kerberos.keytab": keys,
         # Otherwise a data node needs ports below 1024, or HTTPS.
         "ignore.secure.ports.for.testing": "true",
+        # A Hive Metastore makes folders as its users.
+        "hadoop.proxyuser.hive.hosts": "*",
+        "hadoop.proxyuser.hive.users": "*",
         # Until the data node is there, the name node is in safe mode.
         "dfs.namenode.safemode.min.datanodes": "1",
         "dfs.namenode.safemode.extension": "0",

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 
 from infra.hadoop.site import JVM, configure
 from infra.hdfs import HdfsServer
+from infra.kerberos import REALM, Kerberos
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
 from loader.jars.resolve import jars_folder, java
@@ -24,6 +25,7 @@ from loader.jars.resolve import jars_folder, java
 _JARS = Path(__file__).parent / "hadoop"
 _RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+_PRINCIPAL = f"yarn/{HOST}@{REALM}"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables that the daemons, and so the containers, get from this process."""
 _EXECUTOR = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
@@ -35,21 +37,31 @@ _MEMORY_MB = "8192"
 
 
 class YarnCluster:
-    """A running cluster with one node, which trusts the user name of every client.
+    """A running cluster with one node. Without Kerberos it trusts the user name of every client.
+
+    The processes of all containers belong to the user of this process.
+
+    Args:
+        folder: an empty folder.
+        hdfs: the default file system.
+        realm: the realm of users, daemons and the file system; None without Kerberos.
 
     Attributes:
         folder: of its configuration, logs and containers.
         environment: variables of applications that connect to it.
     """
 
-    def __init__(self, folder: Path, hdfs: HdfsServer) -> None:
+    def __init__(self, folder: Path, hdfs: HdfsServer, realm: Kerberos | None = None) -> None:
         self.folder = folder
         self._page = free_port()
-        conf = configure(folder / "conf", {"core": {"fs.defaultFS": hdfs.address}, "yarn": self._settings()})
+        settings = self._settings() | (_secure(str(realm.keytab(_PRINCIPAL))) if realm else {})
+        core = {"fs.defaultFS": hdfs.address, **hdfs.settings}
+        conf = configure(folder / "conf", {"core": core, "yarn": settings})
         self.environment = {"HADOOP_CONF_DIR": str(conf)}
         (folder / "home").mkdir()
         jars = (jars_folder(_JARS / "jars.lock"), jars_folder(_JARS / "yarn.lock"))
-        self._command = [java(), *JVM, "-cp", ":".join([str(conf), *(f"{jar}/*" for jar in jars)])]
+        options = [*JVM, *([realm.java_option] if realm else [])]
+        self._command = [java(), *options, "-cp", ":".join([str(conf), *(f"{jar}/*" for jar in jars)])]
         self._daemons = [self._start(name) for name in (_RESOURCES, _NODE)]
 
     def wait(self) -> None:
@@ -140,15 +152,24 @@ class YarnCluster:
         }
 
 
+def _secure(keys: str) -> dict[str, str]:
+    return {
+        "yarn.resourcemanager.principal": _PRINCIPAL,
+        "yarn.resourcemanager.keytab": keys,
+        "yarn.nodemanager.principal": _PRINCIPAL,
+        "yarn.nodemanager.keytab": keys,
+    }
+
+
 @contextmanager
-def yarn_cluster(folder: Path, hdfs: HdfsServer) -> Iterator[YarnCluster]:
-    """Start a cluster whose files are in an empty folder, and stop it at the end.
+def yarn_cluster(folder: Path, hdfs: HdfsServer, realm: Kerberos | None = None) -> Iterator[YarnCluster]:
+    """Start a cluster whose files are in an empty folder, and stop it at the end; see `YarnCluster`.
 
     Raises:
         ServerError: it did not come up.
         JarsError: its jars could not be had.
     """
-    cluster = YarnCluster(folder, hdfs)
+    cluster = YarnCluster(folder, hdfs, realm)
     try:
         cluster.wait()
         yield cluster

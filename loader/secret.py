@@ -94,6 +94,11 @@ def keep_secrets(secrets: Mapping[str, str]) -> None:
     _RESOLVED.update(secrets)
 
 
+def kept_secret(reference: str) -> str:
+    """Return a secret that another process has read for this one; empty if there is none."""
+    return _RESOLVED.get(reference, "")
+
+
 def read_secret(reference: str) -> str:
     """Return the secret that a reference names.
 

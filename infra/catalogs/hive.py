@@ -11,11 +11,14 @@ import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from infra.catalogs.process import PortProcess
 from infra.hadoop.site import site_xml
+from infra.hdfs import HdfsServer
+from infra.kerberos import REALM, Kerberos
 from infra.postgres import PASSWORD, execute
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port
@@ -30,6 +33,7 @@ _SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
 _JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlog4j.configurationFile=metastore-log4j2.properties")
 COLUMN_TYPES = "metastore.disallow.incompatible.col.type.changes"
 """The setting by which a metastore refuses another type at the place of a column, true by default."""
+_PRINCIPAL = f"hive/{HOST}@{REALM}"
 _LOGGING = """
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -41,8 +45,16 @@ appender.stderr.layout.pattern = %d %p %c: %m%n
 """
 
 
+@dataclass(frozen=True)
+class Secured:
+    """A realm with an HDFS, in which a metastore authenticates its users and makes folders for them."""
+
+    realm: Kerberos
+    hdfs: HdfsServer
+
+
 class HiveMetastore(PortProcess):
-    """A metastore that can be killed, and started again on its port with its data.
+    """A metastore that can be killed, and started again on its port with its data; see `run_hive`.
 
     Attributes:
         port: its port.
@@ -50,17 +62,26 @@ class HiveMetastore(PortProcess):
         database: the JDBC address of its database.
     """
 
-    def __init__(self, folder: Path, postgres: str, name: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, postgres: str, name: str, settings: Mapping[str, str], secured: Secured | None = None
+    ) -> None:
         self.port = free_port()
         self.uri = f"thrift://{HOST}:{self.port}"
         self.database = f"{postgres.rpartition('/')[0]}/{name}"
         home = _unpacked(folder)
         (folder / "conf").mkdir()
         (folder / "conf" / "metastore-log4j2.properties").write_text(_LOGGING)
-        (folder / "conf" / "metastore-site.xml").write_text(site_xml({**_settings(folder, self.database), **settings}))
+        wanted = {**_settings(folder, self.database), **settings}
+        options = [*_JVM]
+        if secured:
+            wanted |= _secure(str(secured.realm.keytab(_PRINCIPAL)))
+            core = {"fs.defaultFS": secured.hdfs.address, **secured.hdfs.settings}
+            (folder / "conf" / "core-site.xml").write_text(site_xml(core))
+            options.append(secured.realm.java_option)
+        (folder / "conf" / "metastore-site.xml").write_text(site_xml(wanted))
         jars = (home / "lib", jars_folder(_HIVE), jars_folder(_HADOOP), jars_folder(_DRIVERS))
         path = ":".join([str(folder / "conf"), *(f"{jar}/*" for jar in jars)])
-        self._java = [java(), *_JVM, "-cp", path]
+        self._java = [java(), *options, "-cp", path]
         self._home = {"METASTORE_HOME": str(home)}
         command = [*self._java, _SERVER, "-p", str(self.port)]
         super().__init__("the Hive Metastore", command, self.port, folder / "log", self._home)
@@ -79,7 +100,11 @@ class HiveMetastore(PortProcess):
 
 @contextmanager
 def run_hive(
-    folder: Path, postgres: str, name: str = "metastore", settings: Mapping[str, str] = MappingProxyType({})
+    folder: Path,
+    postgres: str,
+    name: str = "metastore",
+    settings: Mapping[str, str] = MappingProxyType({}),
+    secured: Secured | None = None,
 ) -> Iterator[HiveMetastore]:
     """A metastore until the end of the block.
 
@@ -88,12 +113,13 @@ def run_hive(
         postgres: the JDBC address of a server of `infra.postgres`.
         name: of its database, which is created.
         settings: settings of the metastore. They override the defaults and the settings that the loader needs.
+        secured: its realm and file system; None without Kerberos.
 
     Raises:
         ServerError: it did not come up.
     """
     execute(postgres, f"CREATE DATABASE {name}")
-    metastore = HiveMetastore(folder, postgres, name, settings)
+    metastore = HiveMetastore(folder, postgres, name, settings, secured)
     metastore.initialise()
     try:
         metastore.start()
@@ -122,4 +148,12 @@ def _settings(folder: Path, database: str) -> dict[str, str]:
         # The defaults of these are classes of Hive itself, which the metastore alone does not have.
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
+    }
+
+
+def _secure(keys: str) -> dict[str, str]:
+    return {
+        "metastore.sasl.enabled": "true",
+        "metastore.kerberos.principal": _PRINCIPAL,
+        "metastore.kerberos.keytab.file": keys,
     }

@@ -19,7 +19,8 @@ def column_types(spark: SparkSession, uri: str) -> Finding:
         uri: of the metastore; empty for the one of hive-site.xml.
     """
     jvm: Any = spark._jvm
-    conf = jvm.org.apache.hadoop.hive.conf.HiveConf()
+    hadoop = spark._jsc.hadoopConfiguration()  # has the properties of Kerberos
+    conf = jvm.org.apache.hadoop.hive.conf.HiveConf(hadoop, hadoop.getClass())
     if uri:
         conf.set("hive.metastore.uris", uri)
     client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
+from loader.spark.hdfs_tokens import hdfs_tokens
 from loader.spark.settings import SparkSettings
 from loader.spark.workers import missing_privacy
 from loader.store.address import SIGNED
@@ -60,6 +61,28 @@ def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
         f"set {' and '.join(missing)} to true in [spark.conf], and the secret that the cluster manager uses;"
         " where spark-defaults.conf sets them, repeat them here",
     )
+
+
+def access_of_tasks(root: str, spark: SparkSettings) -> list[Finding]:
+    """Return how tasks on a cluster authenticate to a staging root on an HDFS with Kerberos; nothing for other roots.
+
+    Raises:
+        LoaderError: HDFS gives the user no token.
+    """
+    if spark.local or not hdfs_tokens({"root": root}):
+        return []
+    missing = " and ".join(missing_privacy(spark.conf))
+    if not missing:
+        return [ok("hdfs_token", "the driver gets a token of HDFS, and hands it to the tasks")]
+    return [
+        warning(
+            "hdfs_token",
+            "each executor needs a Kerberos ticket for HDFS or a key table of its own, because the configuration"
+            f" lacks {missing}",
+            f"set {missing} to true in [spark.conf], and the driver hands the tasks a token; where spark-defaults.conf"
+            " sets them, repeat them here",
+        )
+    ]
 
 
 def untested(catalog: CatalogSettings) -> list[Finding]:

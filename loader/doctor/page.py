@@ -43,6 +43,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
             ("quarantine", lambda: quarantined(settings)),
             ("store", lambda: lake.store_works(open_store(settings.staging_root))),
             ("spark_network", lambda: lake.between_executors(settings.spark, secrets=_has_secrets(settings))),
+            ("hdfs_token", lambda: lake.access_of_tasks(settings.staging_root, settings.spark)),
             ("catalog_type", lambda: lake.untested(settings.catalog)),
             ("spark", lambda: lake.by_spark(open_store(settings.staging_root), settings.catalog, settings.spark, run)),
         ]

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from loader.secret import find_secrets, keep_secrets
 from loader.spark.allocator import keep_memory
 from loader.spark.executor_python import checked, python_error
+from loader.spark.hdfs_tokens import hdfs_tokens
 from loader.spark.job import on_one_machine
 
 if TYPE_CHECKING:
@@ -168,10 +169,15 @@ class LimitedTasks:
 
 
 def private_secrets(spark: SparkSession, document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the secrets of the driver that a document refers to; none if others can read Spark's traffic."""
-    conf = spark.sparkContext.getConf()
-    private = not missing_privacy(dict(conf.getAll()))
-    return find_secrets(document, without=_OF_THE_DRIVER) if private else {}
+    """Return the secrets and tokens of the driver for a document; none if others can read Spark's traffic.
+
+    Args:
+        spark: of a cluster.
+        document: has references to secrets, and addresses of stores; see `hdfs_tokens`.
+    """
+    if missing_privacy(dict(spark.sparkContext.getConf().getAll())):
+        return {}
+    return find_secrets(document, without=_OF_THE_DRIVER) | hdfs_tokens(document)
 
 
 def work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:

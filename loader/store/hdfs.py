@@ -6,7 +6,6 @@ https://hadoop.apache.org/docs/r3.4.2/hadoop-project-dist/hadoop-hdfs/WebHDFS.ht
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,9 +13,10 @@ from datetime import UTC, datetime
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from loader.errors import LoaderError, StoreUnavailable, UsageError
+from loader.errors import LoaderError, RetryableError, StoreUnavailable, UsageError
 from loader.store.address import HdfsOptions, split_address
 from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, Page, page_of, require_key
+from loader.store.delegation import Delegated, keep_tokens_out_of_logs, kept_token, without_tokens
 from loader.store.negotiate import Negotiate
 
 _WEB_PORT = 9870
@@ -24,7 +24,7 @@ _TIMEOUT_SECONDS = 60
 _MISSING = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _DENIED = {"AccessControlException", "AuthorizationException", "SecurityException"}
-_TOKEN = re.compile(r"(delegation=)[^&\s)'\"]+")
+_INVALID = "SecretManager$InvalidToken"  # in the text of a SecurityException: of a delegation token
 _UNKNOWN_USER = "Authentication failure"  # the text of HdfsCLI for a 401
 
 
@@ -37,6 +37,9 @@ class HdfsRemote:
 
     A file on HDFS is visible while it is written. So it is written under another name and then renamed. One kind of
     rename refuses an existing name, the other replaces it. Both are atomic on the name node.
+
+    Attributes:
+        web: addresses of WebHDFS, separated by `;`.
     """
 
     def __init__(self, root: str) -> None:
@@ -48,7 +51,29 @@ class HdfsRemote:
                 f"{self._address!r} is not a folder on HDFS", hint="write hdfs://host:port/folder", key=root
             )
         self._folder = "/" + require_key(place.path[1:])
-        self._client = _open_client(options, place.hostname)
+        self.web = options.webhdfs or f"http://{place.hostname}:{_WEB_PORT}"
+        self._client = _open_client(self.web, options.user)
+
+    def delegation_token(self) -> str:
+        """Return a token with which tasks can act as the user of the ticket; empty for an HDFS without Kerberos.
+
+        Raises:
+            UsageError: there is no ticket, or HDFS refuses it.
+            StoreUnavailable: HDFS or the KDC does not answer.
+        """
+        from hdfs import HdfsError
+        from hdfs.client import _Request
+
+        # HdfsCLI lacks this operation.
+        request = _Request("GET").to_method("GETDELEGATIONTOKEN")
+        with self._errors(self._folder):
+            try:
+                answer = request(self._client, "/")
+            except HdfsError:
+                if self._client._session.auth.in_use:
+                    raise
+                return ""
+        return str(answer.json()["Token"]["urlString"]) if self._client._session.auth.in_use else ""
 
     def creating(self, key: str, data: bytes) -> Callable[[], bool]:
         """See Remote. Only this create knows the temporary name. If that is gone, an earlier try succeeded."""
@@ -181,18 +206,19 @@ class HdfsRemote:
                 raise _Failed(error.exception) from error
             raise _translated(error, path) from error
         except RequestException as error:
-            raise _unavailable(error, path) from error
+            # The address in the exception can have a token, and tracebacks show causes.
+            raise _unavailable(error, path) from None
 
 
-def _open_client(options: HdfsOptions, host: str) -> Any:
+def _open_client(web: str, user: str) -> Any:
     try:
         from hdfs import InsecureClient
     except ImportError as error:
         raise UsageError("HDFS needs HdfsCLI", why=str(error), hint="pip install 'binlog-loader[hdfs]'") from error
-    web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
-    user = options.user or os.environ.get("HADOOP_USER_NAME")
-    client = InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
-    client._session.auth = Negotiate()
+    keep_tokens_out_of_logs()
+    client = InsecureClient(web, user=user or os.environ.get("HADOOP_USER_NAME"), timeout=_TIMEOUT_SECONDS)
+    token = kept_token(web)
+    client._session.auth = Delegated(token) if token else Negotiate()
     # Private, but the only ways to rename without replacing, and to answer a server with Kerberos.
     if not hasattr(client, "_rename") or not hasattr(client, "_session"):
         raise UsageError("this version of HdfsCLI is not supported", hint="install it with -c constraints.txt")
@@ -204,6 +230,14 @@ def _is_folder(status: dict[str, Any]) -> bool:
 
 
 def _translated(error: Any, path: str) -> LoaderError:
+    if _INVALID in str(error):
+        return RetryableError(
+            "HDFS refused the delegation token of a task",
+            why=_text(error),
+            hint="run again: the driver then gets a new token; if jobs take longer than a token is valid, a day by"
+            " default, raise dfs.namenode.delegation.token.renew-interval of HDFS",
+            key=path,
+        )
     if error.exception in _DENIED or str(error).startswith(_UNKNOWN_USER):
         return UsageError(
             "HDFS denies access to the loader",
@@ -222,4 +256,4 @@ def _unavailable(error: Exception, path: str) -> StoreUnavailable:
 
 def _text(error: Exception) -> str:
     """Return the text of an exception, which can have the address of a data node, without the token in the address."""
-    return _TOKEN.sub(r"\1...", str(error))
+    return without_tokens(str(error))

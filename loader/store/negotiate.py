@@ -23,6 +23,10 @@ _GSS_CODE, _MECHANISM_CODE = 1, 2
 # Numbers of krb5.h: KRB5KRB_AP_ERR_TKT_EXPIRED, KRB5_KDC_UNREACH, KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN.
 _EXPIRED, _NO_KDC, _UNKNOWN_SERVER = (number & 0xFFFFFFFF for number in (-1765328352, -1765328228, -1765328377))
 _RENEW = "log in again: kinit USER@REALM; or name a key table: export KRB5_CLIENT_KTNAME=FILE"
+_ON_EXECUTORS = (
+    "; if that machine runs executors of Spark, set spark.authenticate and spark.network.crypto.enabled to true in"
+    " [spark.conf], and the driver hands them a token"
+)
 
 
 class _Buffer(ctypes.Structure):
@@ -37,14 +41,17 @@ class Negotiate:
     """The authentication of a session of requests. Without Kerberos on the server it changes nothing.
 
     A server with Kerberos takes the user from the ticket, and refuses requests that name another one.
+
+    Attributes:
+        in_use: whether the server has asked for a token.
     """
 
     def __init__(self) -> None:
-        self._in_use = False
+        self.in_use = False
 
     def __call__(self, request: Any) -> Any:
         """Prepare a request; requests calls this for each of them."""
-        if self._in_use:
+        if self.in_use:
             request.url = _without_user(request.url)
         request.register_hook("response", self._answered)
         return request
@@ -59,7 +66,7 @@ class Negotiate:
         request.url = _without_user(request.url)
         host = urlsplit(request.url).hostname or ""
         request.headers["Authorization"] = f"Negotiate {base64.b64encode(token('HTTP', host)).decode()}"
-        self._in_use = True
+        self.in_use = True
         again = response.connection.send(request, **options)
         again.history.append(response)
         return again
@@ -102,7 +109,8 @@ def _library() -> Any:
     raise UsageError(
         "HDFS asks for Kerberos, whose library is not installed",
         why=f"{failed}, on {platform.node()}",
-        hint="install MIT Kerberos: apt-get install libgssapi-krb5-2 krb5-user; or dnf install krb5-workstation",
+        hint="install MIT Kerberos: apt-get install libgssapi-krb5-2 krb5-user; or dnf install krb5-workstation"
+        + _ON_EXECUTORS,
     )
 
 
@@ -170,4 +178,4 @@ def _refuse(minor: int, why: str, service: str) -> NoReturn:
             "set staging.hdfs.webhdfs to the host name in the principal of the name node's web server (HTTP/HOST@REALM)"
         )
         raise UsageError("Kerberos does not know the web server of HDFS", why=why, hint=hint, **where)
-    raise UsageError("there is no Kerberos ticket for HDFS", why=why, hint=_RENEW, **where)
+    raise UsageError("there is no Kerberos ticket for HDFS", why=why, hint=_RENEW + _ON_EXECUTORS, **where)

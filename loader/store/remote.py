@@ -138,13 +138,18 @@ class RemoteStore:
         return self._remote.uri(key)
 
     def _repeated(self, attempt: Callable[[], _Result]) -> _Result:
-        retrying = Retrying(
-            retry=retry_if_exception_type(StoreUnavailable),
-            stop=stop_after_attempt(self._attempts),
-            wait=wait_random_exponential(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS),
-            reraise=True,
-        )
-        return retrying(attempt)
+        return repeated(attempt, self._attempts)
+
+
+def repeated(attempt: Callable[[], _Result], attempts: int = _ATTEMPTS) -> _Result:
+    """Return the result of the first try that does not raise StoreUnavailable; after the last one, raise it."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(StoreUnavailable),
+        stop=stop_after_attempt(attempts),
+        wait=wait_random_exponential(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS),
+        reraise=True,
+    )
+    return retrying(attempt)
 
 
 class _Ranges(RawIOBase):

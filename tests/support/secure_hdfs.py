@@ -17,7 +17,9 @@ from loader.store.hdfs import HdfsRemote
 
 @dataclass
 class SecureHdfs:
-    """A running file system, its realm, and the keys of the user `loader`, who owns the folder `/lake` of mode 700.
+    """A running file system, its realm, and the keys of the user `loader`.
+
+    The user owns the folders `/lake` and `/user/loader` of mode 700.
 
     Attributes:
         hadoop_conf: a folder with the configuration of Hadoop's clients.
@@ -59,8 +61,10 @@ def secure_hdfs(folder: Path) -> Iterator[SecureHdfs]:
         server = nodes.server
         patch.setenv("KRB5CCNAME", str(realm.ticket(realm.keytab("hdfs"), "hdfs")))
         owner = HdfsRemote(f"{server.address}/lake?webhdfs={server.web}")._client
-        owner.makedirs("/lake", permission="700")
-        owner.set_owner("/lake", owner="loader")
+        owner.makedirs("/user", permission="755")
+        for name in ("/lake", "/user/loader"):
+            owner.makedirs(name, permission="700")
+            owner.set_owner(name, owner="loader")
         patch.setenv("KRB5CCNAME", str(folder / "no-ticket"))
         core = {"fs.defaultFS": server.address, **server.settings}
         yield SecureHdfs(nodes, realm, realm.keytab("loader"), configure(folder / "hadoop", {"core": core}))

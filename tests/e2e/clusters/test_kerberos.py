@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from infra.catalogs.hive import Secured, run_hive
+from infra.kerberos import REALM
+from infra.postgres import run_postgres
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.loaded import Loaded, assert_loaded_and_followed
@@ -29,13 +33,13 @@ class Shop:
     source: Loaded
     hdfs: SecureHdfs
 
-    def configure(self, folder: str, master: str = "local[2]", conf: str = "") -> None:
+    def configure(self, folder: str, master: str = "local[2]", conf: str = "", catalog: str = "") -> None:
         self.source.execute("DROP DATABASE IF EXISTS shop")
         create_shop(self.source.address, 500)
         root = f"{self.hdfs.root}/{folder}"
         web = self.hdfs.nodes.server.web
         staging = f'root = "{root}/staging"\nhdfs = {{ webhdfs = "{web}" }}'
-        self.source.configure(staging=staging, warehouse=f'path = "{root}/warehouse"')
+        self.source.configure(staging=staging, warehouse=f'path = "{root}/warehouse"{catalog}')
         text = self.source.config.read_text().replace('master = "local[2]"', f'master = "{master}"')
         text = text.replace('"shop.*"', ", ".join(f'"{table}"' for table in TABLES))
         krb5 = self.hdfs.realm.java_option
@@ -72,6 +76,22 @@ def test_with_a_key_table(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", keytab)
     monkeypatch.setenv("KRB5CCNAME", str(shop.source.home / "made-by-the-key-table"))
     assert_loaded_and_followed(shop.source, TABLES)
+
+
+def test_a_hive_metastore_with_kerberos(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secured = Secured(shop.hdfs.realm, shop.hdfs.nodes.server)
+    with run_postgres() as postgres, run_hive(tmp_path, postgres.uri, secured=secured) as metastore:
+        monkeypatch.setenv("KRB5CCNAME", shop.hdfs.ticket())
+        catalog = f'\ntype = "hive"\nuri = "{metastore.uri}"'
+        shop.configure("hive", catalog=catalog)
+        findings = {one["name"]: one["severity"] for one in shop.source.json("doctor", code=1)}
+        assert findings["catalog"] == "error", findings
+        prefix = "spark.hadoop.hive.metastore"
+        conf = f', "{prefix}.sasl.enabled" = "true", "{prefix}.kerberos.principal" = "hive/_HOST@{REALM}"'
+        shop.configure("hive", conf=conf, catalog=catalog)
+        findings = {one["name"]: one["severity"] for one in shop.source.json("doctor")}
+        assert (findings["catalog"], findings["hive_columns"]) == ("ok", "ok"), findings
+        assert_loaded_and_followed(shop.source, TABLES)
 
 
 def test_executors_that_spark_gives_no_tokens(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from loader.doctor import lake
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
 from loader.doctor.grants import Grant, missing, parse
-from loader.doctor.lake import between_executors, untested
+from loader.doctor.lake import access_of_tasks, between_executors, untested
 from loader.doctor.server import clock, tls
 from loader.doctor.this_machine import java, packages
 from loader.doctor.variables import checks_of, log_bin
@@ -152,6 +153,26 @@ def test_secrets_between_driver_and_executors() -> None:
         found = between_executors(settings, secrets=secrets)
         assert found.severity == severity, (master, names)
         assert (severity == "ok") or all((name in found.what) != (name in names) for name in both)
+
+
+@pytest.mark.parametrize(
+    ("master", "kerberos", "private", "severity"),
+    [
+        ("local[2]", True, False, None),
+        ("yarn", False, False, None),
+        ("yarn", True, True, "ok"),
+        ("yarn", True, False, "warning"),
+    ],
+)
+def test_how_tasks_access_hdfs(
+    master: str, kerberos: bool, private: bool, severity: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake, "hdfs_tokens", lambda _: {"delegation:http://names:9870": "TOKEN"} if kerberos else {})
+    conf = dict.fromkeys(("spark.authenticate", "spark.network.crypto.enabled"), "true") if private else {}
+    found = access_of_tasks("hdfs://names:8020/staging", SparkSettings(master=master, jars="/j", conf=conf))
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    assert all("TOKEN" not in one.what for one in found)
+    assert all("spark.network.crypto.enabled" in one.cure for one in found if severity == "warning")
 
 
 @pytest.mark.parametrize("kind", ["hadoop", "jdbc", "rest", "hive", "glue"])
