@@ -25,7 +25,7 @@ from loader.s3 import open_client
 from loader.store.registry import open_store
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
-from tests.e2e.loaded import NOTHING_DIFFERS, Loaded, load_and_follow
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.certificates import make_certificates
 
 _LOCK = Path(__file__).resolve().parents[2] / "jars.lock"
@@ -171,7 +171,9 @@ def test_tasks_of_a_cluster_read_and_write_there(remote: Remote) -> None:
     source = remote.loaded
     text = source.config.read_text().replace('"shop.*"', ", ".join(f'"{table}"' for table in TABLES))
     source.config.write_text(text.replace('master = "local[2]"', 'master = "local-cluster[2,1,1024]"'))
-    load_and_follow(source)
+    assert {table["status"] for table in source.json("initial-load")["tables"]} == {"applied"}
+    source.execute(*changes(1))
+    assert {table["status"] for table in source.json("run")["materialise"]["tables"]} == {"applied"}
     files = [info.key for info in open_store(remote.warehouse).list("shop/") if info.key.endswith(".parquet")]
     of_tasks = [file for file in files if re.search(r"-\d{5}-[0-9a-f]{8}\.parquet$", file)]
     assert {file.split("/data/")[0] for file in of_tasks} == {"shop/orders", "shop/customers"}  # the files of the load
