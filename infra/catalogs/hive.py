@@ -7,8 +7,8 @@ with run_hive(folder, postgres) as metastore:
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -130,8 +130,7 @@ def run_hive(
 
 def _unpacked(folder: Path) -> Path:
     (archive,) = jars_folder(_HIVE).glob("*.tar.gz")
-    with tarfile.open(archive) as content:
-        content.extractall(folder, filter="data")
+    shutil.unpack_archive(archive, folder)
     (home,) = folder.glob("apache-hive-metastore-*")
     return home
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -37,8 +36,7 @@ def earlier(jars: str) -> Iterator[SourceSettings]:
     with HOME.with_suffix(".lock").open("w") as lock:
         flock(lock, LOCK_EX)  # of another run of these tests on this machine
         shutil.rmtree(HOME, ignore_errors=True)
-        with tarfile.open(Path(__file__).with_name("earlier.tar.gz")) as archive:
-            archive.extractall(HOME, filter="data")
+        shutil.unpack_archive(Path(__file__).with_name("earlier.tar.gz"), HOME)
         config = HOME / "loader.toml"
         config.write_text(configuration(jars, 9, HOME / "log"))
         yield load_config(str(config)).source("shop")
