@@ -41,6 +41,7 @@ SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/live/*/test_
 .PHONY: test-commands
 test-commands:
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(COMMANDS)
+	@$(MAKE) test-checked
 
 .PHONY: test-tables
 test-tables:
@@ -49,7 +50,6 @@ test-tables:
 .PHONY: test-parts
 test-parts:
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(PARTS)
-	@$(MAKE) test-checked
 
 # Kernels that check every index: they are compiled on the first run after a change, for half a minute.
 CHECKED := tests/unit/kernels tests/unit/initial_load tests/unit/native_collapse $(addprefix tests/unit/binlog/,test_fuzz.py \
