@@ -59,10 +59,10 @@ def _compare(server: Server, session: Session, command: Command, table: str, beg
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
     if command.keeps_columns and mode != "mirror":
         names = [one for one in names if one in {column.name for column in columns}]
+    # A table without a row since it was made or altered has its new columns, and their types, with its next row.
+    if not theirs and not _has_rows(arrow, mode, beginning):
+        return None
     if sorted(names) != sorted(one.name for one in columns):
-        # A table without a row since it was made or altered has its new columns with its next row.
-        if not theirs and not _has_rows(arrow, mode, beginning):
-            return None
         return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
     rows = list(warehouse_rows(arrow, columns))
     key = [place for place, one in enumerate(columns) if one.name in session.key(table)]
