@@ -95,7 +95,7 @@ def keep_secrets(secrets: Mapping[str, str]) -> None:
 
 
 def kept_secret(reference: str) -> str:
-    """Return a secret that another process has read for this one; empty if there is none."""
+    """Return a secret that `keep_secrets` has kept, or an empty string."""
     return _RESOLVED.get(reference, "")
 
 

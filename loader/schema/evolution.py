@@ -253,7 +253,7 @@ def _join_key(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -
     invalid bytes that are staged as hex. So rows with different keys may have one text.
 
     Raises:
-        UnsupportedError: such a column has a character set that encodes some characters in several ways.
+        UnsupportedError: the character set of a column that joins the key encodes some characters in several ways.
     """
     joined: list[Origin] = []
     for column, origin in zip(after.columns, origins, strict=True):

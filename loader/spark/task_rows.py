@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark import AccumulatorParam, StorageLevel, TaskContext
@@ -65,6 +66,14 @@ def mapped_rows(
     return rows.mapPartitions(converted)
 
 
+def partition_number() -> int:
+    """Return the number of the partition that this task works on."""
+    context = TaskContext.get()
+    if context is None:
+        raise AssertionError("this is not a task of Spark")
+    return context.partitionId()
+
+
 class Reports(Generic[_Found]):
     """What the tasks of a job tell the driver beside their objects: one report for each partition.
 
@@ -79,19 +88,16 @@ class Reports(Generic[_Found]):
 
     def add(self, report: _Found) -> None:
         """Tell the driver, in a task."""
-        context = TaskContext.get()
-        if context is None:
-            raise AssertionError("this is not a task of Spark")
-        self._found.add({context.partitionId(): report})
+        self._found.add({partition_number(): report})
 
     def fill(self, rows: RDD[Any]) -> list[_Found]:
-        """Keep the objects of tasks that report until `unpersist`, and return the reports of all partitions."""
+        """Keep the objects of tasks that report until `unpersist`, and return the reports by partition, in order."""
         private: Any = rows
         for _ in range(_ATTEMPTS):
             rows.persist(StorageLevel.MEMORY_AND_DISK)
             private._jrdd.count()  # RDD.count() would send all objects to Python
             if len(self._found.value) == rows.getNumPartitions():
-                return list(self._found.value.values())
+                return [report for _, report in sorted(self._found.value.items(), key=itemgetter(0))]
             # A repeated task does not report if Spark has kept the objects of its first attempt.
             rows.unpersist(blocking=True)
         raise AssertionError(f"{len(self._found.value)} of {rows.getNumPartitions()} partitions have reported")

@@ -45,7 +45,7 @@ def token_reference(web: str) -> str:
 
 
 def kept_token(web: str) -> str:
-    """Return the token that the driver has handed to this task; empty if there is none."""
+    """Return the token that this task got from the driver, or an empty string."""
     return kept_secret(token_reference(web))
 
 

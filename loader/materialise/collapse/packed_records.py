@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
-from pyspark import RDD, TaskContext
+from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from loader.materialise.collapse.native_records import left_to_spark
@@ -16,7 +16,7 @@ from loader.materialise.parquet.row_format import RowFormat
 from loader.materialise.parquet.task_files import FilePlace, choose_places, write_file
 from loader.native_collapse.key_buckets import unpack_records
 from loader.native_collapse.task_records import carried_or_left
-from loader.spark.task_rows import mapped_rows
+from loader.spark.task_rows import mapped_rows, partition_number
 
 
 class PackedRecordFiles:
@@ -46,11 +46,8 @@ def _write_partition(
     columns: Sequence[str], rows: RowFormat, deleted: bool, places: Sequence[FilePlace], packed: Iterable[bytes]
 ) -> Iterator[WrittenFile]:
     """Write the records of this task's partition into a file, and yield what the file is."""
-    context = TaskContext.get()
-    if context is None:
-        raise AssertionError("this is not a task of Spark")
     with carried_or_left():
         records = list(unpack_records(columns, map(pa.py_buffer, packed)))
         found = rows_to_insert(pa.Table.from_batches(records), rows, deleted=deleted) if records else records
         if len(found):
-            yield write_file([found], rows.fields, places[context.partitionId()])
+            yield write_file([found], rows.fields, places[partition_number()])

@@ -99,10 +99,10 @@ def check_kept_columns(metadata: TableMetadata, before: Layout, layouts: Sequenc
 
 
 def _check_partitions(metadata: TableMetadata, before: Layout, after: Layout) -> None:
-    """Check that no dropped column is used in the partitioning of the table. Iceberg refuses to drop such a column.
+    """Check that the table is not partitioned by a dropped column. Iceberg cannot drop such a column.
 
     Raises:
-        UnsupportedError: it is.
+        UnsupportedError: the table is partitioned by a dropped column.
     """
     dropped = _dropped_columns(metadata.column_names, before, after)
     for field, column in metadata.partition_fields.items():
