@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,18 @@ def at(point: str, action: Callable[[], object], patch: pytest.MonkeyPatch) -> l
     for module in (branch, publication, merge_stages, interval_chain, table_merge):
         patch.setattr(module, "failpoint", failpoint)
     return passed
+
+
+def lose_reply(patch: pytest.MonkeyPatch) -> None:
+    """Lose the reply of the next commit that swaps the metadata of a table."""
+    swap = publication.swap_metadata
+
+    def lost(*arguments: Any) -> None:
+        swap(*arguments)
+        patch.setattr(publication, "swap_metadata", swap)
+        raise ConnectionResetError("the reply of the catalog was lost")
+
+    patch.setattr(publication, "swap_metadata", lost)
 
 
 class LostReplies:

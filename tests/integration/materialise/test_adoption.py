@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load.adoption import adopt
 from loader.materialise.rules import TableRule
@@ -18,6 +17,7 @@ from loader.model.table import Column, TableSchema
 from loader.staging.layout import interval_folder
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.outage import lose_reply
 from tests.integration.materialise.staged_writer import GENERATION, LOG, SOURCE, Change, number, position, table
 from tests.integration.materialise.test_table_replay import replayed
 
@@ -140,14 +140,7 @@ def test_a_table_that_another_tool_still_writes_is_not_adopted(lake: Lake, monke
 
 def test_a_lost_reply_adopts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     copied(lake)
-    swap = publication.swap_metadata
-
-    def lost(*arguments: Any) -> None:
-        swap(*arguments)
-        monkeypatch.setattr(publication, "swap_metadata", swap)
-        raise ConnectionResetError("the reply of the catalog was lost")
-
-    monkeypatch.setattr(publication, "swap_metadata", lost)
+    lose_reply(monkeypatch)
     assert adopted(lake).status == "applied"
     assert positions(lake) == [number(1, 1500)]
 

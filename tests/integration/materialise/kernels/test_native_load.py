@@ -12,7 +12,6 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from loader.errors import StagedDataError
-from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load import native_load, table_load
@@ -21,6 +20,7 @@ from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from tests.integration.materialise.kernels.test_native import EVERY, ROWS
 from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.outage import lose_reply
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
@@ -229,14 +229,7 @@ def test_of_two_loads_at_once_one_adds_the_rows(
 def test_a_lost_reply_of_the_catalog_applies_the_load_once(
     lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swap = publication.swap_metadata
-
-    def lost(*arguments: Any) -> None:
-        swap(*arguments)
-        monkeypatch.setattr(publication, "swap_metadata", swap)
-        raise ConnectionResetError("the reply of the catalog was lost")
-
-    monkeypatch.setattr(publication, "swap_metadata", lost)
+    lose_reply(monkeypatch)
     lake.rules = (TableRule(tables=("*",), mode="history"),)  # a second commit would add the rows again
     load(lake, ORDERS, [(1, "one"), (2, "two")])
     assert native == [True]
