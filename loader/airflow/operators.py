@@ -280,7 +280,7 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
             self._prepare(job, files.arguments, files.settings)
             self.log.info("Spark runs %s; its output: %s", job.name, output)
             ended: AirflowException | None = None
-            with output_log(output, self.log) as self._output, lent(environment(spark)):
+            with output_log(output, self.log) as self._output, lent(environment(spark, short=job.kind.short)):
                 try:
                     super().execute(context)
                 except AirflowException as error:

@@ -1,18 +1,21 @@
-"""The last record of each key on a cluster, in two steps of Spark tasks. Spark shuffles staged lines between them.
+"""The last record of each key on a cluster, in three steps of Spark tasks. Spark shuffles places of records, no lines.
 
-A task of the first step finds the last records of its files and puts their lines into buckets by the hash of the key.
-A task of the second step gets whole buckets. It finds the last records among their lines, converts only these, and
-packs them as Arrow streams. Spark shuffles and keeps bytes, without conversion to its own rows.
+A task of the first step indexes a piece: some staged files. It puts the hashes of its keys and the places of their last
+records into buckets by the hash. A task of the second step gets whole buckets, and finds the last record of each key
+among all pieces. A task of the third step gets the places of these records in a piece. It reads the piece again,
+converts only these, and packs them as Arrow streams.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
@@ -24,19 +27,33 @@ from loader.native_collapse.last_records import (
     count_records,
     index_lines,
     read_files,
+    read_verified,
 )
 from loader.native_collapse.siphash import Words
-from loader.native_collapse.staged_lines import Ints, fill_buckets, keep
+from loader.native_collapse.staged_lines import ABSENT, HIGH, Ints, keep
 from loader.native_collapse.task_records import BATCH_ROWS, carried_or_left
 from loader.staging.documents import StagedFile
 from loader.store.registry import open_store
 
-_PART_BYTES = 8 * 1024 * 1024
-"""Most bytes of the lines or records that Spark handles as one object, unless a single one is larger."""
-_NEWLINE = ord("\n")
+_PART_ROWS = 128 * 1024
+"""Most records of a part. Each takes 48 bytes."""
+_PACKED_BYTES = 8 * 1024 * 1024
+"""Most bytes of records that Spark keeps as one object, unless a single one is larger."""
 
 Window = tuple[int, int]
 """Two seqnos. Records after the first one, up to the second one, are in the window."""
+
+
+class Piece(NamedTuple):
+    """Files of one schema, which a task has in memory together.
+
+    Attributes:
+        number: of the piece, from 0 on.
+        files: the files.
+    """
+
+    number: int
+    files: Sequence[StagedFile]
 
 
 class Counts(NamedTuple):
@@ -50,27 +67,38 @@ class Counts(NamedTuple):
         return Counts(*({op: ours[op] + theirs[op] for op in ours} for ours, theirs in zip(self, other, strict=True)))
 
 
-class BucketPart(NamedTuple):
-    """Lines of one bucket from one task.
+class KeyPart(NamedTuple):
+    """The last records of keys of one piece and one bucket.
 
     Attributes:
-        rows: the number of lines.
-        lines: the lines.
-        counts: of the task's files; None in all parts of a task but one.
+        piece: its number.
+        records: int64, shape (records, 4), as `scan` fills it, with the number of the record's line instead of ABSENT.
+        hashes: uint64, shape (records, 2), as `scan` fills it.
     """
 
-    rows: int
-    lines: bytes
-    counts: Counts | None = None
+    piece: int
+    records: bytes
+    hashes: bytes
 
 
-class BucketSummary(NamedTuple):
-    """What the last records in some buckets are.
+class PieceCounts(NamedTuple):
+    """What the first step tells the third one about a piece."""
+
+    piece: Piece
+    counts: Counts
+
+
+Places = bytes
+"""Numbers of lines of one piece, uint32: those of the last records of keys."""
+
+
+class PieceSummary(NamedTuple):
+    """What the last records in a piece are.
 
     Attributes:
-        counts: the sum of the counts among the parts.
-        keys: the number of records.
-        deleted: the number of records whose op is D.
+        counts: of all records of the piece.
+        keys: the number of last records.
+        deleted: the number of last records whose op is D.
         ends: of the first key column.
     """
 
@@ -80,10 +108,10 @@ class BucketSummary(NamedTuple):
     ends: KeyEnds
 
 
-def read_buckets(
-    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: int, files: Sequence[StagedFile]
-) -> Iterator[tuple[int, BucketPart]]:
-    """Yield the lines of the last record of each key in staged files, each part with the number of its bucket.
+def index_keys(
+    root: str, schema: TableSchema, window: Window, secret: bytes, buckets: int, piece: Piece
+) -> Iterator[tuple[int, KeyPart | PieceCounts]]:
+    """Yield the last record of each key of a piece, in parts with the number of their bucket, and the piece's counts.
 
     Args:
         root: address of the store.
@@ -91,51 +119,104 @@ def read_buckets(
         window: the records that count.
         secret: 16 bytes, the same for all tasks. Nobody else can find keys that fall into one bucket.
         buckets: their number.
-        files: of one schema. They are in memory together.
+        piece: what to read.
 
     Raises:
-        RuntimeError: the store fails, see `carried`; or kernels cannot read the files, see `why_not_native`.
+        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
     """
     with carried_or_left():
-        lines = read_files(open_store(root), files)
-        rows = sum(file.rows for file in files)
-        records, hashes = _index(lines, rows, schema, secret)
-        counted = Counts(*count_records(records, window))
-        wanted = _last(records, hashes, window)
-        for part, places in _parts(lines):
-            yield from _bucket_parts(part, wanted[places], hashes[places], buckets)
-        yield 0, BucketPart(0, b"", counted)
+        rows = sum(file.rows for file in piece.files)
+        records, hashes = np.empty((rows, 4), np.int64), np.empty((rows, 2), np.uint64)
+        lines = read_verified(open_store(root), piece.files)
+        if not index_lines(lines, schema, np.frombuffer(secret, np.uint64).copy(), records, hashes):
+            raise NotSupportedNatively("the lines are not in the format")
+        del lines
+        yield piece.number % buckets, PieceCounts(piece, Counts(*count_records(records, window)))
+        places = np.flatnonzero(_last(records, hashes, window))
+        records[:, ABSENT] = np.arange(rows)
+        for bucket, some in _by_bucket(places, hashes, buckets):
+            yield bucket, KeyPart(piece.number, records[some].tobytes(), hashes[some].tobytes())
 
 
-def pack_last_records(
-    schema: TableSchema,
-    key: Sequence[str],
-    window: Window,
-    report: Callable[[BucketSummary], None],
-    parts: Iterable[tuple[int, BucketPart]],
-) -> Iterator[bytes]:
-    """Yield the last record of each key in some buckets, packed.
+def choose_places(
+    window: Window, parts: Iterable[tuple[int, KeyPart | PieceCounts]]
+) -> Iterator[tuple[int, Places | PieceCounts]]:
+    """Yield the places of the last record of each key in some buckets, with the number of their piece.
+
+    The counts of pieces are passed on.
 
     Args:
-        schema: of the files.
-        key: the key columns in the records.
-        window: as for the buckets.
-        report: gets a summary of the records.
+        window: as for `index_keys`.
         parts: all parts of these buckets, from all tasks of the first step, in any order.
 
     Raises:
-        RuntimeError: kernels cannot read the lines, see `why_not_native`.
+        RuntimeError: kernels cannot find the last records, see `why_not_native`.
     """
     with carried_or_left():
-        lines, rows, counts = _joined(parts)
-        records = _last_records(lines, rows, schema, window)
-        report(BucketSummary(counts, len(records), count_deleted(records), key_ends(records, key)))
+        found = list[KeyPart]()
+        for _, part in parts:
+            if isinstance(part, KeyPart):
+                found.append(part)
+            else:
+                yield part.piece.number, part
+        records = np.frombuffer(bytearray().join(part.records for part in found), np.int64).reshape(-1, 4)
+        hashes = np.frombuffer(bytearray().join(part.hashes for part in found), np.uint64).reshape(-1, 2)
+        chosen = _last(records, hashes, window)
+        begin = 0
+        for part in found:
+            end = begin + len(part.records) // records.strides[0]
+            places = records[begin:end, ABSENT][chosen[begin:end] == 1]
+            begin = end
+            yield part.piece, places.astype(np.uint32).tobytes()
+
+
+def pack_records(
+    root: str,
+    schema: TableSchema,
+    key: Sequence[str],
+    report: Callable[[PieceSummary], None],
+    places: Iterable[tuple[int, Places | PieceCounts]],
+) -> Iterator[bytes]:
+    """Yield the last records in one piece, packed.
+
+    Args:
+        root: address of the store.
+        schema: of the files.
+        key: the key columns in the records.
+        report: gets a summary of the records.
+        places: of the piece, from all tasks of the second step, in any order.
+
+    Raises:
+        RuntimeError: the store fails, see `carried`; or kernels cannot read the lines, see `why_not_native`.
+    """
+    with carried_or_left():
+        found = [each for _, each in places]
+        (counted,) = (each for each in found if isinstance(each, PieceCounts))
+        wanted = np.zeros(sum(file.rows for file in counted.piece.files), np.uint8)
+        for each in found:
+            if isinstance(each, bytes):
+                wanted[np.frombuffer(each, np.uint32)] = 1
+        records = _read_records(root, schema, counted.piece, wanted)
+        report(PieceSummary(counted.counts, len(records), count_deleted(records), key_ends(records, key)))
         for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
             yield _packed(batch)
 
 
+def pack_only_piece(
+    root: str,
+    schema: TableSchema,
+    key: Sequence[str],
+    window: Window,
+    report: Callable[[PieceSummary], None],
+    piece: Piece,
+) -> Iterator[bytes]:
+    """Yield the last records of the only piece, packed: all three steps in one task."""
+    parts = index_keys(root, schema, window, os.urandom(16), 1, piece)
+    yield from pack_records(root, schema, key, report, choose_places(window, parts))
+
+
 def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
-    """Yield records that `pack_last_records` packed, with some of their columns."""
+    """Yield records that `pack_records` packed, with some of their columns."""
     for records in packed:
         with pa.ipc.open_stream(records) as stream:
             yield from (found.select(columns) for found in stream)
@@ -148,31 +229,18 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _joined(parts: Iterable[tuple[int, BucketPart]]) -> tuple[Bytes, int, Counts]:
-    """Return all lines of buckets, their number, and the sum of the counts."""
-    pieces, rows, counts = list[bytes](), 0, Counts(*(dict.fromkeys("IUD", 0) for _ in range(2)))
-    for _, part in parts:
-        pieces.append(part.lines)
-        rows += part.rows
-        counts = counts.plus(part.counts) if part.counts else counts
-    return np.frombuffer(bytearray().join(pieces), np.uint8), rows, counts
-
-
-def _last_records(lines: Bytes, rows: int, schema: TableSchema, window: Window) -> pa.Table:
-    """Return the last record of each key, with the columns of `read_columns`. The lines are overwritten."""
-    records, hashes = _index(lines, rows, schema, os.urandom(16))
-    size = _checked(keep(lines, _last(records, hashes, window)))
+def _read_records(root: str, schema: TableSchema, piece: Piece, wanted: Bytes) -> pa.Table:
+    """Return the flagged records, with the columns of `read_columns`."""
+    count = int(wanted.sum())
+    lines = read_files(open_store(root), piece.files if count else ())
+    size = keep(lines, wanted) if count else 0
     try:
-        return read_columns(lines[:size], schema)
+        records = read_columns(lines[: max(size, 0)], schema)
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
-
-
-def _index(lines: Bytes, rows: int, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:
-    records, hashes = np.empty((rows, 4), np.int64), np.empty((rows, 2), np.uint64)
-    if not index_lines(lines, schema, np.frombuffer(secret, np.uint64).copy(), records, hashes):
-        raise NotSupportedNatively("the lines are not in the format")
-    return records, hashes
+    if len(records) != count:
+        raise NotSupportedNatively("the files were changed while they were read")
+    return records
 
 
 def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
@@ -181,30 +249,15 @@ def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
     return chosen
 
 
-def _checked(size: int) -> int:
-    if size < 0:
-        raise AssertionError("lines were indexed that are not there")
-    return size
-
-
-def _parts(lines: Bytes) -> Iterator[tuple[Bytes, slice]]:
-    """Yield whole lines of bounded size, and their places among all lines."""
-    begin, first = 0, 0
-    while begin < len(lines):
-        newlines = np.flatnonzero(lines[begin : begin + _PART_BYTES] == _NEWLINE)
-        last = newlines[-1] if len(newlines) else np.argmax(lines[begin:] == _NEWLINE)  # a line can be longer
-        end, count = begin + int(last) + 1, max(1, len(newlines))
-        yield lines[begin:end], slice(first, first + count)
-        begin, first = end, first + count
+def _by_bucket(places: NDArray[np.int64], hashes: Words, buckets: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the places of each bucket, in parts of bounded size."""
+    bucket = (hashes[places, HIGH] % np.uint64(buckets)).astype(np.int64)
+    order = np.argsort(bucket, kind="stable")
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
+    for number, (begin, end) in enumerate(pairwise([0, *ends])):
+        for first in range(begin, end, _PART_ROWS):
+            yield number, places[order[first : min(first + _PART_ROWS, end)]]
 
 
 def _rows_of_part(records: pa.Table) -> int:
-    return max(1, min(BATCH_ROWS, _PART_BYTES * len(records) // max(1, int(records.nbytes))))
-
-
-def _bucket_parts(lines: Bytes, wanted: Bytes, hashes: Words, buckets: int) -> Iterator[tuple[int, BucketPart]]:
-    bounds, rows = np.zeros(buckets + 1, np.int32), np.zeros(buckets, np.int64)
-    out = np.empty(len(lines), np.uint8)
-    _checked(fill_buckets(lines, wanted, hashes, bounds, rows, out))
-    for bucket in np.flatnonzero(rows).tolist():
-        yield bucket, BucketPart(int(rows[bucket]), out[bounds[bucket] : bounds[bucket + 1]].tobytes())
+    return max(1, min(BATCH_ROWS, _PACKED_BYTES * len(records) // max(1, int(records.nbytes))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -9,6 +10,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
@@ -17,7 +19,8 @@ from loader.native_collapse.key_index import choose
 from loader.native_collapse.siphash import Words
 from loader.native_collapse.staged_lines import ABSENT, OP, SEQNO, Ints, keep, scan
 from loader.staging.documents import StagedFile
-from loader.store.base import BLOCK_BYTES, Store
+from loader.staging.file_verification import compare_digest, missing_error
+from loader.store.base import BLOCK_BYTES, ObjectNotFound, Store
 
 _OPS = "IUD"
 _HELD_BYTES = 512 * 1024 * 1024
@@ -45,6 +48,7 @@ class LastRecords:
         lanes: the number of threads that share the keys.
 
     Raises:
+        StagedDataError: a file is missing or changed.
         NotSupportedNatively: a line is not in the format, or a record in the range leaves out columns.
     """
 
@@ -94,22 +98,51 @@ class LastRecords:
             raise NotSupportedNatively(str(error)) from error
 
     def _scan(self, file: StagedFile, secret: Words, records: Ints, hashes: Words) -> None:
-        lines = read_files(self._store, [file])
+        lines = read_verified(self._store, [file])
         if not index_lines(lines, self._schema, secret, records, hashes):
             raise NotSupportedNatively(f"{file.key} is not in the format")
         if self._held is not None:
             self._held[file.key] = lines
 
 
+def read_verified(store: Store, files: Sequence[StagedFile]) -> Bytes:
+    """Return the lines of staged files.
+
+    Raises:
+        StagedDataError: a file is missing or changed.
+    """
+    lines, begin = np.empty(sum(file.bytes for file in files), np.uint8), 0
+    for file in files:
+        _read_verified(store, file, lines[begin : begin + file.bytes])
+        begin += file.bytes
+    return lines
+
+
+def _read_verified(store: Store, file: StagedFile, lines: Bytes) -> None:
+    sha256, size = hashlib.sha256(), 0
+    try:
+        with store.reading(file.key) as stream:
+            while block := stream.read(BLOCK_BYTES):
+                sha256.update(block)
+                kept = block[: max(0, file.bytes - size)]
+                lines[size : size + len(kept)] = np.frombuffer(kept, np.uint8)
+                size += len(block)
+    except ObjectNotFound:
+        raise missing_error(store, file) from None
+    if fault := compare_digest(file, size, sha256.hexdigest()):
+        raise fault
+
+
 def read_files(store: Store, files: Sequence[StagedFile]) -> Bytes:
-    """Return the lines of staged files. Their number is not checked."""
+    """Return the lines of staged files that were verified before. Their number is not checked."""
     lines, size = np.empty(sum(file.bytes for file in files), np.uint8), 0
     for file in files:
         with store.reading(file.key) as stream:
             while block := stream.read(BLOCK_BYTES):
-                lines[size : size + len(block)] = np.frombuffer(block, np.uint8)
-                size += len(block)
-    return lines
+                kept = block[: len(lines) - size]
+                lines[size : size + len(kept)] = np.frombuffer(kept, np.uint8)
+                size += len(kept)
+    return lines[:size]
 
 
 def index_lines(lines: Bytes, schema: TableSchema, secret: Words, records: Ints, hashes: Words) -> bool:
@@ -124,10 +157,11 @@ def count_records(records: Ints, window: tuple[int, int]) -> tuple[dict[str, int
     Raises:
         NotSupportedNatively: a record in the window leaves out columns.
     """
-    new = (records[:, SEQNO] > window[0]) & (records[:, SEQNO] <= window[1])
-    if records[new, ABSENT].any():
+    ops, seqnos = records[:, OP], records[:, SEQNO]
+    new = (seqnos > window[0]) & (seqnos <= window[1])
+    if (records[:, ABSENT] * new).any():
         raise NotSupportedNatively("records leave columns out")
-    return _by_op(records), _by_op(records[new])
+    return _by_op(ops), _by_op(ops[new])
 
 
 def check_keys(records: pa.Table, key: Sequence[str]) -> None:
@@ -140,8 +174,9 @@ def check_keys(records: pa.Table, key: Sequence[str]) -> None:
         raise NotSupportedNatively("a key has a NULL")
 
 
-def _by_op(records: Ints) -> dict[str, int]:
-    return {op: int(np.count_nonzero(records[:, OP] == ord(op))) for op in _OPS}
+def _by_op(ops: NDArray[np.int64]) -> dict[str, int]:
+    counts = np.bincount(ops, minlength=256)
+    return {op: int(counts[ord(op)]) for op in _OPS}
 
 
 def choose_last(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[int, int], chosen: Bytes) -> int:

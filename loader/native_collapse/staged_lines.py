@@ -10,7 +10,6 @@ from loader.binlog.native.compiler import kernel, part
 from loader.native_collapse.siphash import Words, siphash
 
 Ints = NDArray[np.int64]
-Bounds = NDArray[np.int32]
 
 OP, SEQNO, OFFSET, ABSENT = range(4)
 """Columns of a record: `I`, `U` or `D` as a byte; seqno; row offset; 1 if table columns are left out."""
@@ -129,47 +128,6 @@ def keep(buf: Bytes, wanted: Bytes) -> int:
             size += end - begin
         begin = end
     return size
-
-
-@kernel("int64(uint8[::1], uint8[::1], uint64[:, ::1], int32[::1], int64[::1], uint8[::1])")
-def fill_buckets(buf: Bytes, wanted: Bytes, hashes: Words, bounds: Bounds, rows: Ints, out: Bytes) -> int:
-    """Copy the flagged lines, sorted by bucket. All lines of a key are in one bucket.
-
-    Return the number of their bytes, or -1 if there are fewer lines than flags.
-
-    Args:
-        buf: complete lines.
-        wanted: a flag for each line.
-        hashes: filled by `scan`.
-        bounds: output of zeros, with one element more than buckets: where each bucket begins in `out`, and their end.
-        rows: output of zeros: the number of lines in each bucket.
-        out: output, with room for all flagged lines.
-    """
-    buckets = np.uint64(len(rows))
-    begin, total = 0, 0
-    for line in range(len(wanted)):
-        end = _line_end(buf, begin)
-        if end < 0:
-            return -1
-        if wanted[line]:
-            bucket = np.int64(hashes[line, HIGH] % buckets)
-            rows[bucket] += 1
-            bounds[bucket + 1] += end - begin
-        begin = end
-    for bucket in range(len(rows)):
-        size = bounds[bucket + 1]
-        bounds[bucket + 1] = total  # where its next line goes; after its last line that is its end
-        total += size
-    begin = 0
-    for line in range(len(wanted)):
-        end = _line_end(buf, begin)
-        if wanted[line]:
-            bucket = np.int64(hashes[line, HIGH] % buckets)
-            for place in range(begin, end):
-                out[bounds[bucket + 1] + place - begin] = buf[place]
-            bounds[bucket + 1] += end - begin
-        begin = end
-    return total
 
 
 @kernel("int64(uint8[::1])")

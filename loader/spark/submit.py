@@ -65,14 +65,20 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
     return [*argv, str(job), *arguments]
 
 
-def environment(settings: SparkSettings) -> dict[str, str]:
-    """Return the variables that spark-submit needs in addition to the environment of this process."""
+def environment(settings: SparkSettings, *, short: bool = False) -> dict[str, str]:
+    """Return the variables that spark-submit needs in addition to the environment of this process.
+
+    `short` is for jobs of a few seconds.
+    """
     variables = {"SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable}
     if settings.hadoop_user:
         variables["HADOOP_USER_NAME"] = settings.hadoop_user
     if settings.local:
         # Otherwise Spark listens on the first external address of the machine.
         variables |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    elif short and (os.cpu_count() or 1) <= _FEW_CORES:
+        # The driver of a cluster only plans and commits. A setting would replace the options of Spark's own files.
+        variables[_OPTIONS] = f"{_QUICK_COMPILER} {os.environ.get(_OPTIONS, '')}".rstrip()
     return variables
 
 
@@ -103,6 +109,8 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
 
 
 _FEW_CORES = 2
+_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+_OPTIONS = "SPARK_SUBMIT_OPTS"  # options of the driver's JVM in deploy mode client
 _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": ":"}
 # Hadoop's own class runs the program chmod for each file and folder that it creates. This one calls the system.
 _LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
@@ -157,7 +165,7 @@ def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
     if settings.threads > _FEW_CORES:
         return []
     chosen = re.search(r"-XX:\+Use\w+GC", settings.conf.get("spark.driver.extraJavaOptions", ""))
-    compiler = "-XX:TieredStopAtLevel=1" if short else "-XX:CompileThresholdScaling=3"
+    compiler = _QUICK_COMPILER if short else "-XX:CompileThresholdScaling=3"
     return [compiler, *([] if chosen else ["-XX:+UseSerialGC"])]
 
 
@@ -291,7 +299,7 @@ def run(
     """
     with job_files(spec, settings) as files:
         argv = command(job, files.arguments, files.settings, short=short)
-        variables = {**os.environ, **environment(settings), **(extra_env or {})}
+        variables = {**os.environ, **environment(settings, short=short), **(extra_env or {})}
         code, tail = _execute(argv, variables, driver_elsewhere=settings.driver_elsewhere)
         result = files.result()
     if result is None:

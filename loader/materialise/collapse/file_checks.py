@@ -1,4 +1,4 @@
-"""Verifies staged files before anything reads them."""
+"""Verifies staged files before Spark SQL reads them. Kernels verify files while they read them."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from loader.materialise.collapse.casts import (
     select_ungrouped,
 )
 from loader.materialise.collapse.csv_reader import format_error
+from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.key_range import key_between, key_texts
 from loader.materialise.collapse.multiset import net_changes
 from loader.materialise.collapse.native import collapse_natively
@@ -50,14 +51,20 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
     If the collapsed records lack columns, the changes are `partial`: see `complete_changes`.
 
     Raises:
-        StagedDataError: a line is not in the staging format, or the manifest counts other records.
+        StagedDataError: a file is missing or changed, a line is not in the staging format, or the manifest counts other
+            records.
         DataError: a value does not fit its type.
     """
     return (
         collapse_natively(session, store, work)
         or collapse_in_tasks(session, store, work)
-        or _collapsed(read_records(session, store, work), work, None)
+        or _collapse_by_sql(session, store, work)
     )
+
+
+def _collapse_by_sql(session: SparkSession, store: Store, work: Work) -> Changes:
+    verify_files(session, store, work.files)
+    return _collapsed(read_records(session, store, work), work, None)
 
 
 def complete_changes(session: SparkSession, store: Store, work: Work, changes: Changes, base: MergeBase) -> Changes:

@@ -1,6 +1,6 @@
 """Collapses the records of a merge with compiled kernels in the tasks of a cluster.
 
-Spark shuffles the staged lines of the last records by key, in buckets, and keeps the records as Arrow streams: see
+Spark shuffles hashes of keys and places of records, and keeps the records as Arrow streams: see
 `loader.native_collapse.key_buckets`. Only statements that write or compare rows convert them to rows of Spark.
 """
 
@@ -30,10 +30,13 @@ from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.key_buckets import (
-    BucketSummary,
     Counts,
-    pack_last_records,
-    read_buckets,
+    Piece,
+    PieceSummary,
+    choose_places,
+    index_keys,
+    pack_only_piece,
+    pack_records,
     unpack_records,
 )
 from loader.native_collapse.key_ends import join_ends
@@ -46,8 +49,10 @@ from loader.store.base import Store
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 * 1024 * 1024
 """Size of the files of one task, unless a single file is larger."""
-_FEWEST_BYTES = 4 * 1024 * 1024
+_FEWEST_BYTES = 16 * 1024 * 1024
 """Fewer bytes are not worth a task."""
+_BUCKET_ROWS = 1_000_000
+"""Records in a bucket if each has a key of its own. A task takes some 200 bytes of memory for each."""
 
 
 def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
@@ -55,8 +60,9 @@ def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Change
     if on_one_machine(session) or not has_last_records(work):
         return None
     with ExitStack() as kept:
-        reports = Reports[BucketSummary](session)
-        packed = _packed_records(session, store, work, reports)
+        pieces = _pieces(session, work)
+        reports = Reports[PieceSummary](session)
+        packed = _packed_records(session, store, work, pieces, reports)
         kept.callback(packed.unpersist)
         try:
             with left_to_spark():
@@ -67,22 +73,41 @@ def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Change
             return None
 
 
-def _packed_records(session: SparkSession, store: Store, work: Work, reports: Reports[BucketSummary]) -> RDD[bytes]:
-    """Return in each partition the packed last records of a bucket."""
+def _packed_records(
+    session: SparkSession, store: Store, work: Work, pieces: Sequence[Piece], reports: Reports[PieceSummary]
+) -> RDD[bytes]:
+    """Return in each partition the packed last records of a piece."""
     (group,) = work.file_groups
     (counted,) = group.ranges
     window = counted.after_seqno, counted.last_seqno
-    pieces = list(group_files(group.files, session.sparkContext.defaultParallelism, _FEWEST_BYTES, _MOST_BYTES))
-    buckets = len(pieces)
-    read = partial(read_buckets, store.root, group.schema, window, os.urandom(16), buckets)
-    pack = partial(pack_last_records, group.schema, key_places(work.schema), window, reports.add)
-    return mapped_rows(session, task_rows(session, store.root, read, pieces).partitionBy(buckets, int), pack)
+    key = key_places(work.schema)
+    if len(pieces) == 1:
+        pack_only = partial(pack_only_piece, store.root, group.schema, key, window, reports.add)
+        return task_rows(session, store.root, pack_only, pieces)
+    buckets = _buckets(session, len(pieces), work.rows)
+    index = partial(index_keys, store.root, group.schema, window, os.urandom(16), buckets)
+    parts = task_rows(session, store.root, index, pieces).partitionBy(buckets, int)
+    places = mapped_rows(session, parts, partial(choose_places, window)).partitionBy(len(pieces), int)
+    return mapped_rows(
+        session, places, partial(pack_records, store.root, group.schema, key, reports.add), root=store.root
+    )
+
+
+def _pieces(session: SparkSession, work: Work) -> list[Piece]:
+    slots = session.sparkContext.defaultParallelism
+    return [Piece(*each) for each in enumerate(group_files(work.files, slots, _FEWEST_BYTES, _MOST_BYTES))]
+
+
+def _buckets(session: SparkSession, pieces: int, rows: int) -> int:
+    """Return the number of buckets: the same for each slot, and none has too many keys for the memory of a task."""
+    slots = session.sparkContext.defaultParallelism
+    return min(pieces, slots * -(-rows // (slots * _BUCKET_ROWS)))
 
 
 def _changes(
     session: SparkSession,
     packed: RDD[bytes],
-    summaries: Sequence[BucketSummary],
+    summaries: Sequence[PieceSummary],
     work: Work,
     root: str,
     kept: ExitStack,
@@ -107,8 +132,10 @@ def _changes(
         partial=False,
         kept=kept.pop_all(),
         key_frame=unpacked({place: types[place] for place in key_places(work.schema)}),
-        # Spark gives each data file of few rows a range of keys, and these files would have all keys.
-        record_files=PackedRecordFiles(session, packed, tuple(types), root) if rows >= MANY_ROWS else None,
+        # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
+        record_files=PackedRecordFiles(session, packed, tuple(types), root)
+        if rows >= MANY_ROWS or len(summaries) == 1
+        else None,
     )
 
 

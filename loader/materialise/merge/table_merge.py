@@ -13,7 +13,6 @@ from functools import partial
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
-from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse, complete_changes
 from loader.materialise.collapse.partial_images import MergeBase
 from loader.materialise.collapse.table_changes import Changes
@@ -91,7 +90,6 @@ def _attempt(
     # A merge of rows without a key adds to the rows that are there.
     if merge.rule.mode == "history" or not all(work.schema.key for work in merge.works):
         _check_ends_with_merge(warehouse, table, metadata)
-    verify_files(warehouse.session, chain.store, merge.files)
     changes: dict[int, Changes] = {}
     try:
         for place, stage in enumerate(merge.stages):

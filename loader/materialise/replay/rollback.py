@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Literal
 
-from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
 from loader.materialise.collapse.partial_images import partial_replay_error
 from loader.materialise.collapse.table_changes import Changes
@@ -88,7 +87,6 @@ def roll_table(
 
 def _roll_forward(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
     """Merge the records into the branch and sign the last commit. Return the number of commits."""
-    verify_files(warehouse.session, chain.store, merge.files)
     with ExitStack() as kept:
         changes: dict[int, Changes] = {}
         for place, stage in enumerate(merge.stages):

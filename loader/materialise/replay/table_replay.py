@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from loader.errors import DataError, RetryableError, UnsupportedError
-from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
 from loader.materialise.collapse.partial_images import partial_replay_error
 from loader.materialise.collapse.table_changes import no_changes
@@ -145,7 +144,6 @@ def _compare(
     counted = _records_until(work, part.until) if work and ends else work
     if work is None or counted is None:
         return _same_result(table, applied)
-    verify_files(warehouse.session, chain.store, work.files)
     with ExitStack() as kept:
         read = work.file_groups
         changes = collapse(warehouse.session, chain.store, work) if read else no_changes(warehouse.session, work)

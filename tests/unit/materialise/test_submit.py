@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -54,6 +55,18 @@ def test_a_cluster_gets_the_jars_sent(jars: Path, monkeypatch: pytest.MonkeyPatc
     assert conf["spark.submit.deployMode"] == "client"
     assert not {"spark.driver.host", "spark.driver.extraClassPath", "spark.sql.shuffle.partitions"} & set(conf)
     assert "SPARK_LOCAL_IP" not in environment(settings)
+
+
+@pytest.mark.parametrize(("cores", "short", "found"), [(2, True, "-XX:TieredStopAtLevel=1 -Da=b"), (2, False, None),
+                                                       (4, True, None)])  # fmt: skip
+def test_a_short_job_on_a_cluster_spares_the_cores_of_its_driver(
+    jars: Path, monkeypatch: pytest.MonkeyPatch, cores: int, short: bool, found: str | None
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Da=b")
+    settings = SparkSettings(jars=str(jars), master="spark://host:7077")
+    assert environment(settings, short=short).get("SPARK_SUBMIT_OPTS") == found
+    assert "SPARK_SUBMIT_OPTS" not in environment(SparkSettings(jars=str(jars)), short=short)
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])

@@ -1,4 +1,4 @@
-"""The last record of each key in two steps of tasks, beside a plain look at all records."""
+"""The last record of each key in three steps of tasks, beside a plain look at all records."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,21 +17,25 @@ from hypothesis import strategies as st
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import key_buckets
 from loader.native_collapse.key_buckets import (
-    BucketPart,
-    BucketSummary,
     Counts,
-    pack_last_records,
-    read_buckets,
+    KeyPart,
+    Piece,
+    PieceCounts,
+    PieceSummary,
+    choose_places,
+    index_keys,
+    pack_only_piece,
+    pack_records,
     unpack_records,
 )
 from loader.native_collapse.key_ends import KeyEnds
-from loader.native_collapse.staged_lines import fill_buckets
 from loader.staging.documents import StagedFile
 
 SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))
 WINDOW = AFTER, THROUGH = 3, 8
 SECRET = bytes(range(16))
 NONE = Counts(*(dict.fromkeys("IUD", 0) for _ in range(2)))
+FOLDER = "source/0001/00000000000000000001/attempt/shop/t"
 AT = "2026-01-01 00:00:00"
 Record = tuple[str, int, int, int, str]
 RECORDS = st.tuples(
@@ -43,9 +46,10 @@ RECORDS = st.tuples(
 def staged(folder: Path, number: int, records: Sequence[Record]) -> StagedFile:
     lines = "".join(f'{op},{seqno},{offset},{AT},,{key},"{text}"\n' for op, seqno, offset, key, text in records)
     data, ops = lines.encode(), Counter(op for op, *_ in records)
-    (folder / f"{number}.csv").write_bytes(data)
+    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    (folder / FOLDER / f"{number}.csv").write_bytes(data)
     return StagedFile(
-        key=f"{number}.csv",
+        key=f"{FOLDER}/{number}.csv",
         schema_name="shop",
         table="t",
         schema_id=SCHEMA.schema_id,
@@ -59,23 +63,43 @@ def staged(folder: Path, number: int, records: Sequence[Record]) -> StagedFile:
     )
 
 
-def buckets_of(tasks: Sequence[Sequence[Record]], buckets: int) -> list[tuple[int, BucketPart]]:
-    """What the tasks of the first step return, one file each."""
+class Shuffled(NamedTuple):
+    """What the steps give to each other, and what the last one returns.
+
+    Attributes:
+        parts: of the first step.
+        places: of the second step.
+        summaries: of the pieces.
+        rows: the last records.
+    """
+
+    parts: list[tuple[int, KeyPart | PieceCounts]]
+    places: list[tuple[int, bytes | PieceCounts]]
+    summaries: list[PieceSummary]
+    rows: list[dict[str, Any]]
+
+
+def shuffled(tasks: Sequence[Sequence[Record]], buckets: int) -> Shuffled:
+    """Do the three steps. The first has a task for each piece, a file each; the second one for each bucket."""
     with TemporaryDirectory() as name:
-        files = [staged(Path(name), number, records) for number, records in enumerate(tasks)]
+        pieces = [Piece(number, [staged(Path(name), number, records)]) for number, records in enumerate(tasks)]
         root = f"file://{name}"
-        return [part for file in files for part in read_buckets(root, SCHEMA, WINDOW, SECRET, buckets, [file])]
+        parts = [part for piece in pieces for part in index_keys(root, SCHEMA, WINDOW, SECRET, buckets, piece)]
+        parts.reverse()
+        of_bucket = [[part for part in parts if part[0] == number] for number in range(buckets)]
+        places = [place for each in of_bucket for place in choose_places(WINDOW, each)]
+        summaries, packed = list[PieceSummary](), list[bytes]()
+        for piece in pieces:
+            of_piece = [place for place in places if place[0] == piece.number]
+            packed += pack_records(root, SCHEMA, ["c0"], summaries.append, of_piece)
+        return Shuffled(parts, places, summaries, rows_of(packed))
 
 
-def packed(parts: Iterable[tuple[int, BucketPart]]) -> tuple[BucketSummary, list[dict[str, Any]]]:
-    """Return the summary of a partition and its records."""
-    reports = list[BucketSummary]()
-    records = list(pack_last_records(SCHEMA, ["c0"], WINDOW, reports.append, parts))
-    (summary,) = reports
+def rows_of(packed: Iterable[bytes]) -> list[dict[str, Any]]:
     columns = ["c1", "c0", "_op", "_seqno", "_row_offset"]
-    unpacked = list(unpack_records(columns, map(pa.py_buffer, records)))
+    unpacked = list(unpack_records(columns, map(pa.py_buffer, packed)))
     assert all(batch.schema.names == columns for batch in unpacked)
-    return summary, [found for batch in unpacked for found in batch.to_pylist()]
+    return [found for batch in unpacked for found in batch.to_pylist()]
 
 
 def counts_of(tasks: Sequence[Sequence[Record]]) -> Counts:
@@ -95,62 +119,106 @@ def last_of(tasks: Sequence[Sequence[Record]]) -> dict[int, tuple[int, int, str]
 TASKS = st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=4)
 
 
-@given(TASKS, st.integers(1, 5), st.sampled_from([1, 100, 1 << 20]))
-def test_each_key_has_its_last_record_of_all_tasks(tasks: list[list[Record]], buckets: int, size: int) -> None:
+@given(TASKS, st.integers(1, 5), st.sampled_from([1, 3, 1 << 20]))
+def test_each_key_has_its_last_record_of_all_pieces(tasks: list[list[Record]], buckets: int, size: int) -> None:
     last = last_of(tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(key_buckets, "_PART_BYTES", size)
-        summary, rows = packed(reversed(buckets_of(tasks, buckets)))
-    assert len(rows) == len(last)
-    assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows} == last
+        patch.setattr(key_buckets, "_PART_ROWS", size)
+        patch.setattr(key_buckets, "_PACKED_BYTES", size)
+        found = shuffled(tasks, buckets)
+    assert len(found.rows) == len(last)
+    assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in found.rows} == last
+    assert [summary.counts for summary in found.summaries] == [counts_of([records]) for records in tasks]
+    assert sum(summary.keys for summary in found.summaries) == len(last)
+    assert sum(summary.deleted for summary in found.summaries) == sum(op == "D" for *_, op in last.values())
+    lows, highs = zip(*(summary.ends for summary in found.summaries), strict=True)
+    assert min((low for low in lows if low is not None), default=None) == min(last, default=None)
+    assert max((high for high in highs if high is not None), default=None) == max(last, default=None)
+
+
+@given(st.lists(RECORDS, max_size=12))
+def test_one_task_finds_the_last_records_of_the_only_piece(records: list[Record]) -> None:
+    summaries = list[PieceSummary]()
+    with TemporaryDirectory() as name:
+        piece = Piece(0, [staged(Path(name), number, each) for number, each in enumerate((records[:5], records[5:]))])
+        packed = list(pack_only_piece(f"file://{name}", SCHEMA, ["c0"], WINDOW, summaries.append, piece))
+    last = last_of([records])
+    assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows_of(packed)} == last
+    deleted = sum(op == "D" for *_, op in last.values())
     ends = KeyEnds(min(last, default=None), max(last, default=None))
-    assert summary == BucketSummary(counts_of(tasks), len(last), sum(op == "D" for *_, op in last.values()), ends)
+    assert summaries == [PieceSummary(counts_of([records]), len(last), deleted, ends)]
 
 
 @given(TASKS, st.integers(1, 5))
 def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: int) -> None:
-    """A partition gets any buckets whole, and the counts are in one of them."""
-    found = buckets_of(tasks, buckets)
-    parts = [packed(pair for pair in found if pair[0] == each) for each in range(buckets)]
-    assert sorted(row["c0"] for _, rows in parts for row in rows) == sorted(last_of(tasks))
-    assert [summary.counts for summary, _ in parts] == [counts_of(tasks), *[NONE] * (buckets - 1)]
+    """All records of a key are in one bucket. So each key is chosen once."""
+    found = shuffled(tasks, buckets)
+    hashes = [
+        {part.hashes for number, part in found.parts if number == each and isinstance(part, KeyPart)}
+        for each in range(buckets)
+    ]
+    whole = [{joined[at : at + 16] for joined in each for at in range(0, len(joined), 16)} for each in hashes]
+    assert sum(map(len, whole)) == len(set().union(*whole)) == len(last_of(tasks))
+    assert sorted(row["c0"] for row in found.rows) == sorted(last_of(tasks))
 
 
 def test_values_are_those_of_the_last_record() -> None:
     tasks = [[("I", 5, 0, 1, "old"), ("I", 5, 1, 2, "é,b")], [("U", 6, 0, 1, "new")], [("D", 7, 0, 3, "")]]
-    _, rows = packed(buckets_of(tasks, 3))
-    assert sorted((row["c0"], row["_op"], row["c1"]) for row in rows) == [
+    assert sorted((row["c0"], row["_op"], row["c1"]) for row in shuffled(tasks, 3).rows) == [
         (1, "U", "new"),
         (2, "I", "é,b"),
         (3, "D", ""),
     ]
 
 
-def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_buckets, "_PART_BYTES", 100)
-    tasks = [[("I", 5, offset, offset, "x" * size) for offset, size in enumerate((1, 300, 2, 3, 4, 5))]]
-    found = buckets_of(tasks, 1)
-    assert [len(part.lines) for _, part in found] == [33, 332, 69, 73, 0]
-    assert len(list(pack_last_records(SCHEMA, ["c0"], WINDOW, lambda _: None, found))) == 6
+def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A key takes 48 bytes, once for each piece that has it. Records are kept in parts of bounded size."""
+    monkeypatch.setattr(key_buckets, "_PART_ROWS", 2)
+    monkeypatch.setattr(key_buckets, "_PACKED_BYTES", 100)
+    records: list[Record] = [("I", 5, offset, offset // 2, "x" * 300) for offset in range(10)]
+    found = shuffled([records], 1)
+    sizes = [len(part.records + part.hashes) for _, part in found.parts if isinstance(part, KeyPart)]
+    assert sorted(sizes) == [48, 96, 96]
+    assert sorted(len(place) for _, place in found.places if isinstance(place, bytes)) == [4, 8, 8]
+    piece = Piece(0, [staged(tmp_path, 0, records)])
+    assert len(list(pack_only_piece(f"file://{tmp_path}", SCHEMA, ["c0"], WINDOW, lambda _: None, piece))) == 5
 
 
-def test_a_partition_without_rows_is_empty() -> None:
-    assert packed([]) == (BucketSummary(NONE, 0, 0, KeyEnds(None, None)), [])
+def test_a_piece_without_last_records_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+    again = key_buckets.read_files
+    monkeypatch.setattr(key_buckets, "read_files", lambda store, files: again(store, read.extend(files) or files))
+    found = shuffled([[("I", 5, 0, 1, "old")], [("U", 6, 0, 1, "new")]], 2)
+    assert [file.key for file in read] == [f"{FOLDER}/1.csv"]
+    assert [summary.keys for summary in found.summaries] == [0, 1]
 
 
 def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
     file = staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])
     fewer = file.model_copy(update={"inserts": 1})
     with pytest.raises(RuntimeError, match="left to Spark SQL: the lines are not in the format"):
-        list(read_buckets(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, [fewer]))
+        list(index_keys(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, Piece(0, [fewer])))
+
+
+@pytest.mark.parametrize("data", [b"", b"I,5,0", b"more\n" * 100], ids=["missing", "shorter", "longer"])
+def test_changed_files_are_refused(tmp_path: Path, data: bytes) -> None:
+    file = staged(tmp_path, 0, [("I", 5, 0, 1, "a")])
+    if data:
+        (tmp_path / file.key).write_bytes(data)
+    else:
+        (tmp_path / file.key).unlink()
+    with pytest.raises(RuntimeError, match=r"a staged file (has changed|is missing)"):
+        list(index_keys(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, Piece(0, [file])))
+
+
+def test_a_file_that_is_changed_between_the_steps_is_noticed(tmp_path: Path) -> None:
+    piece, root = Piece(0, [staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])]), f"file://{tmp_path}"
+    places = list(choose_places(WINDOW, index_keys(root, SCHEMA, WINDOW, SECRET, 1, piece)))
+    staged(tmp_path, 0, [("I", 5, 0, 1, "a")])
+    with pytest.raises(RuntimeError, match="left to Spark SQL: the files were changed while they were read"):
+        list(pack_records(root, SCHEMA, ["c0"], lambda _: None, places))
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:
     with pytest.raises(RuntimeError, match=r"left to Spark SQL: .*2147483648"):
-        packed(buckets_of([[("I", 5, 0, 1 << 31, "a")]], 2))
-
-
-def test_lines_that_are_missing_are_noticed() -> None:
-    bounds, rows = np.zeros(2, np.int32), np.zeros(1, np.int64)
-    lines, hashes = np.frombuffer(b"I\nU\n", np.uint8).copy(), np.zeros((3, 2), np.uint64)
-    assert fill_buckets(lines, np.ones(3, np.uint8), hashes, bounds, rows, lines.copy()) == -1
+        shuffled([[("I", 5, 0, 1 << 31, "a")]], 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from loader.materialise.parquet import task_files
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
+from loader.spark.job import failure
 from tests.integration.materialise.kernels.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
 from tests.integration.materialise.kernels.test_native_load import by_pyiceberg
 from tests.integration.materialise.lake import Lake
@@ -83,10 +85,20 @@ def test_what_is_unusual_is_for_spark_sql(
 def test_records_that_the_manifest_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     staging = Staging(tmp_path)
     work = work_of(staging, PLAIN, [Change("I", NEW, 0, (1, None, 1)), Change("I", NEW, 1, (2, None, 1))], parts=1)
-    (file,) = Path(tmp_path).rglob("*.csv")
-    file.write_bytes(file.read_bytes().replace(b"I,", b"D,", 1))
+    (group,) = work.file_groups
+    wrong = tuple(file.model_copy(update={"inserts": 1, "deletes": 1}) for file in group.files)
     with pytest.raises(StagedDataError, match="do not hold the records that their manifest counts"):
+        last_versions.collapse(spark, staging.store, replace(work, file_groups=(replace(group, files=wrong),)))
+
+
+def test_a_changed_file_of_a_merge_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    staging = Staging(tmp_path)
+    work = work_of(staging, PLAIN, [Change("I", NEW, 0, (1, None, 1)), Change("I", NEW, 1, (2, None, 1))], parts=2)
+    file = max(Path(tmp_path).rglob("*.csv"))
+    file.write_bytes(file.read_bytes().replace(b",2,", b",3,", 1))
+    with pytest.raises(Exception, match="a staged file has changed") as raised:
         last_versions.collapse(spark, staging.store, work)
+    assert failure(raised.value)["error"] == "StagedDataError"
 
 
 @pytest.mark.parametrize("rule", [{}, {"mode": "soft_delete"}, {"mode": "history"}, {"on_misfit": "text"}])
