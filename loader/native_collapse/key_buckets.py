@@ -1,9 +1,9 @@
-"""The last record of each key on a cluster, in three steps of Spark tasks. Spark shuffles places of records, no lines.
+"""The last record of each key on a cluster, in three steps of Spark tasks. Spark shuffles hashes of keys, no records.
 
-A task of the first step indexes a piece: some staged files. It puts the hashes of its keys and the places of their last
-records into buckets by the hash. A task of the second step gets whole buckets, and finds the last record of each key
-among all pieces. A task of the third step gets the places of these records in a piece. It reads the piece again,
-converts only these, and packs them as Arrow streams.
+A task of the first step indexes a piece: some staged files. It puts the hashes of its keys and the numbers of
+the lines with their last records into buckets by the hash. A task of the second step gets whole buckets, and finds the
+last record of each key among all pieces. A task of the third step gets the numbers of these lines in a piece. It reads
+the piece again, converts only these lines, and packs them as Arrow streams.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
 from loader.native_collapse.arrow_columns import read_columns
-from loader.native_collapse.key_ends import KeyEnds, count_deleted, key_ends
+from loader.native_collapse.key_ends import count_deleted, key_ends
 from loader.native_collapse.last_records import (
     NotSupportedNatively,
     choose_last,
@@ -29,83 +29,16 @@ from loader.native_collapse.last_records import (
     read_files,
     read_verified,
 )
+from loader.native_collapse.pieces import Counts, KeyPart, LineNumbers, Piece, PieceCounts, PieceSummary, Window
 from loader.native_collapse.siphash import Words
 from loader.native_collapse.staged_lines import ABSENT, HIGH, Ints, keep
 from loader.native_collapse.task_records import BATCH_ROWS, carried_or_left
-from loader.staging.documents import StagedFile
 from loader.store.registry import open_store
 
 _PART_ROWS = 128 * 1024
 """Most records of a part. Each takes 48 bytes."""
 _PACKED_BYTES = 8 * 1024 * 1024
 """Most bytes of records that Spark keeps as one object, unless a single one is larger."""
-
-Window = tuple[int, int]
-"""Two seqnos. Records after the first one, up to the second one, are in the window."""
-
-
-class Piece(NamedTuple):
-    """Files of one schema, which a task has in memory together.
-
-    Attributes:
-        number: of the piece, from 0 on.
-        files: the files.
-    """
-
-    number: int
-    files: Sequence[StagedFile]
-
-
-class Counts(NamedTuple):
-    """Numbers of records by op: of all records of some files, and of those in the window of seqnos."""
-
-    all: dict[str, int]
-    new: dict[str, int]
-
-    def plus(self, other: Counts) -> Counts:
-        """Return the sums."""
-        return Counts(*({op: ours[op] + theirs[op] for op in ours} for ours, theirs in zip(self, other, strict=True)))
-
-
-class KeyPart(NamedTuple):
-    """The last records of keys of one piece and one bucket.
-
-    Attributes:
-        piece: its number.
-        records: int64, shape (records, 4), as `scan` fills it, with the number of the record's line instead of ABSENT.
-        hashes: uint64, shape (records, 2), as `scan` fills it.
-    """
-
-    piece: int
-    records: bytes
-    hashes: bytes
-
-
-class PieceCounts(NamedTuple):
-    """What the first step tells the third one about a piece."""
-
-    piece: Piece
-    counts: Counts
-
-
-Places = bytes
-"""Numbers of lines of one piece, uint32: those of the last records of keys."""
-
-
-class PieceSummary(NamedTuple):
-    """What the last records in a piece are.
-
-    Attributes:
-        counts: of all records of the piece.
-        keys: the number of last records.
-        deleted: the number of last records whose op is D.
-        ends: of the first key column.
-    """
-
-    counts: Counts
-    keys: int
-    deleted: int
-    ends: KeyEnds
 
 
 def index_keys(
@@ -132,16 +65,16 @@ def index_keys(
             raise NotSupportedNatively("the lines are not in the format")
         del lines
         yield piece.number % buckets, PieceCounts(piece, Counts(*count_records(records, window)))
-        places = np.flatnonzero(_last(records, hashes, window))
+        last = np.flatnonzero(_last(records, hashes, window))
         records[:, ABSENT] = np.arange(rows)
-        for bucket, some in _by_bucket(places, hashes, buckets):
+        for bucket, some in _by_bucket(last, hashes, buckets):
             yield bucket, KeyPart(piece.number, records[some].tobytes(), hashes[some].tobytes())
 
 
-def choose_places(
+def choose_lines(
     window: Window, parts: Iterable[tuple[int, KeyPart | PieceCounts]]
-) -> Iterator[tuple[int, Places | PieceCounts]]:
-    """Yield the places of the last record of each key in some buckets, with the number of their piece.
+) -> Iterator[tuple[int, LineNumbers | PieceCounts]]:
+    """Yield the numbers of the lines with the last record of each key in some buckets, with the number of their piece.
 
     The counts of pieces are passed on.
 
@@ -159,15 +92,17 @@ def choose_places(
                 found.append(part)
             else:
                 yield part.piece.number, part
+        # A repeated task must choose the same lines, in whatever order Spark gives it the parts.
+        found.sort(key=attrgetter("piece"))
         records = np.frombuffer(bytearray().join(part.records for part in found), np.int64).reshape(-1, 4)
         hashes = np.frombuffer(bytearray().join(part.hashes for part in found), np.uint64).reshape(-1, 2)
         chosen = _last(records, hashes, window)
         begin = 0
         for part in found:
             end = begin + len(part.records) // records.strides[0]
-            places = records[begin:end, ABSENT][chosen[begin:end] == 1]
+            numbers = records[begin:end, ABSENT][chosen[begin:end] == 1]
             begin = end
-            yield part.piece, places.astype(np.uint32).tobytes()
+            yield part.piece, numbers.astype(np.uint32).tobytes()
 
 
 def pack_records(
@@ -175,7 +110,7 @@ def pack_records(
     schema: TableSchema,
     key: Sequence[str],
     report: Callable[[PieceSummary], None],
-    places: Iterable[tuple[int, Places | PieceCounts]],
+    numbers: Iterable[tuple[int, LineNumbers | PieceCounts]],
 ) -> Iterator[bytes]:
     """Yield the last records in one piece, packed.
 
@@ -184,13 +119,13 @@ def pack_records(
         schema: of the files.
         key: the key columns in the records.
         report: gets a summary of the records.
-        places: of the piece, from all tasks of the second step, in any order.
+        numbers: of lines of the piece, from all tasks of the second step, in any order.
 
     Raises:
         RuntimeError: the store fails, see `carried`; or kernels cannot read the lines, see `why_not_native`.
     """
     with carried_or_left():
-        found = [each for _, each in places]
+        found = [each for _, each in numbers]
         (counted,) = (each for each in found if isinstance(each, PieceCounts))
         wanted = np.zeros(sum(file.rows for file in counted.piece.files), np.uint8)
         for each in found:
@@ -212,7 +147,7 @@ def pack_only_piece(
 ) -> Iterator[bytes]:
     """Yield the last records of the only piece, packed: all three steps in one task."""
     parts = index_keys(root, schema, window, os.urandom(16), 1, piece)
-    yield from pack_records(root, schema, key, report, choose_places(window, parts))
+    yield from pack_records(root, schema, key, report, choose_lines(window, parts))
 
 
 def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -249,14 +184,14 @@ def _last(records: Ints, hashes: Words, window: Window) -> Bytes:
     return chosen
 
 
-def _by_bucket(places: NDArray[np.int64], hashes: Words, buckets: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield the places of each bucket, in parts of bounded size."""
-    bucket = (hashes[places, HIGH] % np.uint64(buckets)).astype(np.int64)
+def _by_bucket(lines: NDArray[np.int64], hashes: Words, buckets: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the numbers of lines of each bucket, in parts of bounded size."""
+    bucket = (hashes[lines, HIGH] % np.uint64(buckets)).astype(np.int64)
     order = np.argsort(bucket, kind="stable")
     ends = np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
     for number, (begin, end) in enumerate(pairwise([0, *ends])):
         for first in range(begin, end, _PART_ROWS):
-            yield number, places[order[first : min(first + _PART_ROWS, end)]]
+            yield number, lines[order[first : min(first + _PART_ROWS, end)]]
 
 
 def _rows_of_part(records: pa.Table) -> int:

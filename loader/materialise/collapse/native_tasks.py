@@ -1,6 +1,6 @@
 """Collapses the records of a merge with compiled kernels in the tasks of a cluster.
 
-Spark shuffles hashes of keys and places of records, and keeps the records as Arrow streams: see
+Spark shuffles hashes of keys and numbers of lines, and keeps the records as Arrow streams: see
 `loader.native_collapse.key_buckets`. Only statements that write or compare rows convert them to rows of Spark.
 """
 
@@ -29,18 +29,10 @@ from loader.materialise.collapse.packed_records import PackedRecordFiles
 from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
-from loader.native_collapse.key_buckets import (
-    Counts,
-    Piece,
-    PieceSummary,
-    choose_places,
-    index_keys,
-    pack_only_piece,
-    pack_records,
-    unpack_records,
-)
+from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
 from loader.native_collapse.key_ends import join_ends
 from loader.native_collapse.last_records import NotSupportedNatively
+from loader.native_collapse.pieces import Counts, Piece, PieceSummary
 from loader.spark.job import on_one_machine
 from loader.spark.task_frames import frame_of_bytes
 from loader.spark.task_rows import Reports, mapped_rows, task_rows
@@ -87,9 +79,9 @@ def _packed_records(
     buckets = _buckets(session, len(pieces), work.rows)
     index = partial(index_keys, store.root, group.schema, window, os.urandom(16), buckets)
     parts = task_rows(session, store.root, index, pieces).partitionBy(buckets, int)
-    places = mapped_rows(session, parts, partial(choose_places, window)).partitionBy(len(pieces), int)
+    lines = mapped_rows(session, parts, partial(choose_lines, window)).partitionBy(len(pieces), int)
     return mapped_rows(
-        session, places, partial(pack_records, store.root, group.schema, key, reports.add), root=store.root
+        session, lines, partial(pack_records, store.root, group.schema, key, reports.add), root=store.root
     )
 
 
@@ -117,6 +109,8 @@ def _changes(
         raise NotSupportedNatively("the files do not hold what their manifest counts")
     keys = sum(summary.keys for summary in summaries)
     rows = keys - (sum(summary.deleted for summary in summaries) if work.rule.mode == "mirror" else 0)
+    # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
+    whole = rows >= MANY_ROWS or len(summaries) == 1
     types = record_types(work)
     unpacked = partial(_unpacked, session, packed)
     return Changes(
@@ -132,10 +126,7 @@ def _changes(
         partial=False,
         kept=kept.pop_all(),
         key_frame=unpacked({place: types[place] for place in key_places(work.schema)}),
-        # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
-        record_files=PackedRecordFiles(session, packed, tuple(types), root)
-        if rows >= MANY_ROWS or len(summaries) == 1
-        else None,
+        record_files=PackedRecordFiles(session, packed, tuple(types), root) if whole else None,
     )
 
 
