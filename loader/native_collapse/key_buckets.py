@@ -26,7 +26,6 @@ from loader.native_collapse.last_records import (
     choose_last,
     count_records,
     index_lines,
-    read_files,
     read_verified,
 )
 from loader.native_collapse.pieces import Counts, KeyPart, LineNumbers, Piece, PieceCounts, PieceSummary, Window
@@ -58,15 +57,10 @@ def index_keys(
         RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
     """
     with carried_or_left():
-        rows = sum(file.rows for file in piece.files)
-        records, hashes = np.empty((rows, 4), np.int64), np.empty((rows, 2), np.uint64)
-        lines = read_verified(open_store(root), piece.files)
-        if not index_lines(lines, schema, np.frombuffer(secret, np.uint64).copy(), records, hashes):
-            raise NotSupportedNatively("the lines are not in the format")
-        del lines
+        records, hashes = _index(read_verified(open_store(root), piece.files), piece, schema, secret)
         yield piece.number % buckets, PieceCounts(piece, Counts(*count_records(records, window)))
         last = np.flatnonzero(_last(records, hashes, window))
-        records[:, ABSENT] = np.arange(rows)
+        records[:, ABSENT] = np.arange(len(records))
         for bucket, some in _by_bucket(last, hashes, buckets):
             yield bucket, KeyPart(piece.number, records[some].tobytes(), hashes[some].tobytes())
 
@@ -122,19 +116,18 @@ def pack_records(
         numbers: of lines of the piece, from all tasks of the second step, in any order.
 
     Raises:
-        RuntimeError: the store fails, see `carried`; or kernels cannot read the lines, see `why_not_native`.
+        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
     """
     with carried_or_left():
         found = [each for _, each in numbers]
         (counted,) = (each for each in found if isinstance(each, PieceCounts))
-        wanted = np.zeros(sum(file.rows for file in counted.piece.files), np.uint8)
+        wanted = np.zeros(counted.piece.rows, np.uint8)
         for each in found:
             if isinstance(each, bytes):
                 wanted[np.frombuffer(each, np.uint32)] = 1
-        records = _read_records(root, schema, counted.piece, wanted)
-        report(PieceSummary(counted.counts, len(records), count_deleted(records), key_ends(records, key)))
-        for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
-            yield _packed(batch)
+        # Verified again: the numbers are those of other lines if the files have changed.
+        lines = read_verified(open_store(root), counted.piece.files if wanted.any() else ())
+        yield from _packed_records(lines, wanted, schema, key, counted.counts, report)
 
 
 def pack_only_piece(
@@ -145,9 +138,24 @@ def pack_only_piece(
     report: Callable[[PieceSummary], None],
     piece: Piece,
 ) -> Iterator[bytes]:
-    """Yield the last records of the only piece, packed: all three steps in one task."""
-    parts = index_keys(root, schema, window, os.urandom(16), 1, piece)
-    yield from pack_records(root, schema, key, report, choose_lines(window, parts))
+    """Yield the last records of the only piece, packed. All steps are one task.
+
+    Args:
+        root: address of the store.
+        schema: of the files.
+        key: the key columns in the records.
+        window: the records that count.
+        report: gets a summary of the records.
+        piece: what to read.
+
+    Raises:
+        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
+    """
+    with carried_or_left():
+        lines = read_verified(open_store(root), piece.files)
+        records, hashes = _index(lines, piece, schema, os.urandom(16))
+        counts = Counts(*count_records(records, window))
+        yield from _packed_records(lines, _last(records, hashes, window), schema, key, counts, report)
 
 
 def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -157,25 +165,33 @@ def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Itera
             yield from (found.select(columns) for found in stream)
 
 
-def _packed(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def _read_records(root: str, schema: TableSchema, piece: Piece, wanted: Bytes) -> pa.Table:
-    """Return the flagged records, with the columns of `read_columns`."""
-    count = int(wanted.sum())
-    lines = read_files(open_store(root), piece.files if count else ())
-    size = keep(lines, wanted) if count else 0
+def _packed_records(
+    lines: Bytes,
+    wanted: Bytes,
+    schema: TableSchema,
+    key: Sequence[str],
+    counts: Counts,
+    report: Callable[[PieceSummary], None],
+) -> Iterator[bytes]:
+    """Report and pack the records in the flagged lines. The lines are overwritten."""
+    size = keep(lines, wanted) if wanted.any() else 0
     try:
-        records = read_columns(lines[: max(size, 0)], schema)
+        records = read_columns(lines[:size], schema)
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
-    if len(records) != count:
-        raise NotSupportedNatively("the files were changed while they were read")
-    return records
+    report(PieceSummary(counts, len(records), count_deleted(records), key_ends(records, key)))
+    for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield bytes(sink.getvalue())
+
+
+def _index(lines: Bytes, piece: Piece, schema: TableSchema, secret: bytes) -> tuple[Ints, Words]:
+    records, hashes = np.empty((piece.rows, 4), np.int64), np.empty((piece.rows, 2), np.uint64)
+    if not index_lines(lines, schema, np.frombuffer(secret, np.uint64).copy(), records, hashes):
+        raise NotSupportedNatively("the lines are not in the format")
+    return records, hashes
 
 
 def _last(records: Ints, hashes: Words, window: Window) -> Bytes:

@@ -86,9 +86,10 @@ class LastRecords:
         It may be called once per file, since that frees the file's memory.
 
         Raises:
+            StagedDataError: the file is missing or changed.
             NotSupportedNatively: a value does not fit its column.
         """
-        lines = read_files(self._store, [file]) if self._held is None else self._held.pop(file.key)
+        lines = read_verified(self._store, [file]) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
         if size < 0:
             raise NotSupportedNatively(f"{file.key} was changed while it was read")
@@ -131,18 +132,6 @@ def _read_verified(store: Store, file: StagedFile, lines: Bytes) -> None:
         raise missing_error(store, file) from None
     if fault := compare_digest(file, size, sha256.hexdigest()):
         raise fault
-
-
-def read_files(store: Store, files: Sequence[StagedFile]) -> Bytes:
-    """Return the lines of staged files that were verified before. Their number is not checked."""
-    lines, size = np.empty(sum(file.bytes for file in files), np.uint8), 0
-    for file in files:
-        with store.reading(file.key) as stream:
-            while block := stream.read(BLOCK_BYTES):
-                kept = block[: len(lines) - size]
-                lines[size : size + len(kept)] = np.frombuffer(kept, np.uint8)
-                size += len(kept)
-    return lines[:size]
 
 
 def index_lines(lines: Bytes, schema: TableSchema, secret: Words, records: Ints, hashes: Words) -> bool:

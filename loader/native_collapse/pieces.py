@@ -23,6 +23,11 @@ class Piece(NamedTuple):
     number: int
     files: Sequence[StagedFile]
 
+    @property
+    def rows(self) -> int:
+        """The number of records in the files."""
+        return sum(file.rows for file in self.files)
+
 
 class Counts(NamedTuple):
     """Numbers of records by op: of all records of some files, and of those in the window of seqnos."""

@@ -19,6 +19,7 @@ from loader.native_collapse import key_buckets
 from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
 from loader.native_collapse.key_ends import KeyEnds
 from loader.native_collapse.pieces import Counts, KeyPart, Piece, PieceCounts, PieceSummary
+from loader.spark.job import failure
 from loader.staging.documents import StagedFile
 
 SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))
@@ -184,11 +185,11 @@ def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_piece_without_last_records_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = list[str]()
-    again = key_buckets.read_files
-    monkeypatch.setattr(key_buckets, "read_files", lambda store, files: again(store, read.extend(files) or files))
+    read = list[StagedFile]()
+    once = key_buckets.read_verified
+    monkeypatch.setattr(key_buckets, "read_verified", lambda store, files: once(store, read.extend(files) or files))
     found = shuffled([[("I", 5, 0, 1, "old")], [("U", 6, 0, 1, "new")]], 2)
-    assert [file.key for file in read] == [f"{FOLDER}/1.csv"]
+    assert [file.key for file in read] == [f"{FOLDER}/{number}.csv" for number in (0, 1, 1)]
     assert [summary.keys for summary in found.summaries] == [0, 1]
 
 
@@ -210,12 +211,23 @@ def test_changed_files_are_refused(tmp_path: Path, data: bytes) -> None:
         list(index_keys(f"file://{tmp_path}", SCHEMA, WINDOW, SECRET, 2, Piece(0, [file])))
 
 
-def test_a_file_that_is_changed_between_the_steps_is_noticed(tmp_path: Path) -> None:
-    piece, root = Piece(0, [staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")])]), f"file://{tmp_path}"
-    numbers = list(choose_lines(WINDOW, index_keys(root, SCHEMA, WINDOW, SECRET, 1, piece)))
-    staged(tmp_path, 0, [("I", 5, 0, 1, "a")])
-    with pytest.raises(RuntimeError, match="left to Spark SQL: the files were changed while they were read"):
+@pytest.mark.parametrize("changed", [[("I", 5, 0, 2, "a"), ("I", 5, 1, 2, "b")], [("I", 5, 0, 1, "a")] * 3, []],
+                         ids=["as many lines", "more lines", "missing"])  # fmt: skip
+def test_files_that_change_between_the_steps_are_refused(tmp_path: Path, changed: list[Record]) -> None:
+    """The numbers of lines would be those of other records."""
+    files = [
+        staged(tmp_path, 0, [("I", 5, 0, 1, "a"), ("I", 5, 1, 2, "b")]),
+        staged(tmp_path, 1, [("I", 6, 0, 3, "c")]),
+    ]
+    root = f"file://{tmp_path}"
+    numbers = list(choose_lines(WINDOW, index_keys(root, SCHEMA, WINDOW, SECRET, 1, Piece(0, files))))
+    if changed:
+        staged(tmp_path, 0, changed)
+    else:
+        (tmp_path / files[0].key).unlink()
+    with pytest.raises(RuntimeError, match=r"a staged file (has changed|is missing)") as raised:
         list(pack_records(root, SCHEMA, ["c0"], lambda _: None, numbers))
+    assert failure(raised.value)["error"] == "StagedDataError"
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:

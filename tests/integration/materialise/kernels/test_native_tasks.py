@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +14,7 @@ from loader.errors import StagedDataError
 from loader.materialise.collapse import last_versions, native, native_tasks
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.load import native_load, row_insert
+from loader.materialise.merge import table_merge
 from loader.materialise.parquet import task_files
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import TableRule
@@ -168,6 +169,30 @@ def test_a_changed_file_of_a_load_is_refused(lake: Lake) -> None:
     (result,) = lake.loaded(manifest).tables
     assert result.error is not None
     assert result.error["what"] == "a staged file has changed"
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_file_that_changes_while_its_rows_are_kept_is_refused(
+    lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    """Spark has lost the rows, with an executor, and reads the file again."""
+    lake.one(lake.loaded(lake.staging.load(PLAIN, [(key, None, key) for key in range(6)], P0, 3)))
+    changes = [Change("I", NEW, 0, (11, None, 1)), Change("I", NEW, 1, (12, None, 2))]
+    lake.staging.interval(P0, P1, [(PLAIN, changes)], parts=parts)
+    (file,) = (file for file in lake.folder.rglob("*.csv") if b",12," in file.read_bytes())
+    merge = table_merge._merge
+
+    def merge_changed(*arguments: Any) -> Any:
+        file.write_bytes(file.read_bytes().replace(b",12,", b",11,"))
+        for rows in cast("Any", spark.sparkContext)._jsc.getPersistentRDDs().values():
+            rows.unpersist(True)
+        return merge(*arguments)
+
+    monkeypatch.setattr(table_merge, "_merge", merge_changed)
+    (result,) = lake.merged().tables
+    assert result.error is not None
+    assert (result.error["error"], result.error["what"]) == ("StagedDataError", "a staged file has changed")
+    assert sorted(row["k"] for row in by_pyiceberg(lake, PLAIN.name)) == list(range(6))
 
 
 def test_a_merge(lake: Lake) -> None:
