@@ -28,6 +28,7 @@ from loader.errors import UsageError
 from loader.private_files import is_private, private_folder
 from loader.resources import cache_folder
 from loader.spark.executor_python import python_conf
+from loader.spark.java_options import cluster_driver_options, executor_options, one_machine_options
 from loader.spark.job import rebuild
 from loader.spark.job_files import job_files, no_result
 from loader.spark.settings import SparkSettings
@@ -76,9 +77,8 @@ def environment(settings: SparkSettings, *, short: bool = False) -> dict[str, st
     if settings.local:
         # Otherwise Spark listens on the first external address of the machine.
         variables |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    elif short and (os.cpu_count() or 1) <= _FEW_CORES:
-        # The driver of a cluster only plans and commits. A setting would replace the options of Spark's own files.
-        variables[_OPTIONS] = f"{_QUICK_COMPILER} {os.environ.get(_OPTIONS, '')}".rstrip()
+    else:
+        variables |= cluster_driver_options(short=short)
     return variables
 
 
@@ -104,13 +104,12 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
             local=settings.local,
             driver_elsewhere=settings.driver_elsewhere,
         )
+    if not settings.local:
+        conf |= executor_options(conf, _conf_folder() / "spark-defaults.conf")
     joined = {FILES, *(_JOINED if settings.local else ())} & conf.keys()
     return conf | {name: value for name, value in settings.conf.items() if name not in joined}
 
 
-_FEW_CORES = 2
-_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-_OPTIONS = "SPARK_SUBMIT_OPTS"  # options of the driver's JVM in deploy mode client
 _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": ":"}
 # Hadoop's own class runs the program chmod for each file and folder that it creates. This one calls the system.
 _LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
@@ -129,7 +128,8 @@ def _on_cluster(settings: SparkSettings) -> dict[str, str]:
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     scratch = cache_folder() / "spark"  # not in a folder that another user could have created
     options = [f"-Dlog4j2.configurationFile={log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
-    options += _for_few_cores(settings, short=short)
+    chosen = settings.conf.get("spark.driver.extraJavaOptions", "")
+    options += one_machine_options(settings.threads, chosen, short=short)
     archive = _archive(settings)
     if archive is not None and _usable(archive):
         # If the archive does not match or is damaged, the JVM prints a warning and reads the classes itself.
@@ -156,17 +156,8 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     }
 
 
-def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
-    """Return options of the JVM for machines without spare cores for its collector and compilers.
-
-    The optimising compiler pays off after a minute. Without it, a delta of 100 MB of log takes three quarters of the
-    time, and a delta of 1 GB the same time.
-    """
-    if settings.threads > _FEW_CORES:
-        return []
-    chosen = re.search(r"-XX:\+Use\w+GC", settings.conf.get("spark.driver.extraJavaOptions", ""))
-    compiler = _QUICK_COMPILER if short else "-XX:CompileThresholdScaling=3"
-    return [compiler, *([] if chosen else ["-XX:+UseSerialGC"])]
+def _conf_folder() -> Path:
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
 
 
 def log_settings() -> Path:

@@ -170,11 +170,25 @@ def test_two_cores_have_none_to_spare_for_collector_and_compiler(jars: Path) -> 
         settings = SparkSettings(jars=str(jars), master=master, conf=conf)
         return configuration(settings, short=short)["spark.driver.extraJavaOptions"]
 
-    assert options("local[2]").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseSerialGC")
+    assert options("local[2]").endswith(" -XX:Tier4BackEdgeThreshold=400000 -XX:+UseSerialGC")
     assert options("local[2]", short=True).endswith(" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     assert "-XX" not in options("local[3]")
     assert "-XX" not in options("local[3]", short=True)
-    assert options("local[2]", "-XX:+UseParallelGC").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseParallelGC")
+    assert options("local[2]", "-XX:+UseParallelGC").endswith(" -XX:Tier4BackEdgeThreshold=400000 -XX:+UseParallelGC")
+
+
+def test_executors_optimise_late_unless_the_files_of_spark_have_options(
+    jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def options(conf: dict[str, str] | None = None) -> str | None:
+        settings = SparkSettings(jars=str(jars), master="spark://host:7077", conf=conf or {})
+        return configuration(settings).get("spark.executor.defaultJavaOptions")
+
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert (options() or "").endswith(" -XX:Tier4BackEdgeThreshold=400000")
+    assert options({"spark.executor.defaultJavaOptions": "-Xint"}) == "-Xint"
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 1g\nspark.executor.defaultJavaOptions -Xint\n")
+    assert options() is None
 
 
 def test_a_folder_without_jars_is_refused(tmp_path: Path) -> None:
