@@ -124,9 +124,9 @@ def _changes(
         deletes=counts.new["D"],
         misfits={},
         partial=False,
-        kept=kept.pop_all(),
         key_frame=unpacked({place: types[place] for place in key_places(work.schema)}),
         record_files=PackedRecordFiles(session, packed, tuple(types), root) if whole else None,
+        kept=kept.pop_all(),
     )
 
 
