@@ -117,12 +117,14 @@ _LOCAL_FILES_JAR = "hadoop-bare-naked-local-fs-"
 
 
 def _on_cluster(settings: SparkSettings) -> dict[str, str]:
-    return python_conf(
+    conf = python_conf(
         settings.package,
         settings.python,
         on_yarn=settings.master == YARN,
         driver_elsewhere=settings.driver_elsewhere,
     )
+    # Otherwise the functions of data frames get Python processes of their own, which import all modules once more.
+    return {"spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false"} | conf
 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
