@@ -2,8 +2,9 @@
 
     python -m tests.bench.cluster [--quick] [--pairs N] [--json FILE]
 
-Process starts are left out: the time of the same command over one row is subtracted. A ratio is the median over the
-pairs of one run: the time on the cluster divided by the time on one machine right before it.
+Process starts are left out: the time of the same command over two new tables of one row is subtracted, for which each
+core starts its process of Python as well. A ratio is the median over the pairs of one run: the time on the cluster
+divided by the time on one machine right before it.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from loader.spark.submit import warm
 from tests.bench.configuration import write_config
 from tests.bench.figures import parser, report
 from tests.bench.initial import run
-from tests.bench.logs import empty
+from tests.bench.logs import copy, empty
 from tests.bench.logs import fill as fill_log
 from tests.bench.session import jars
 from tests.bench.tables import SHAPES, fill
 
 _LOG_ROWS = 4_000_000
 _LOCAL = "local[2]"
+_IDLE = ("one", "other")
 
 
 class Seconds(NamedTuple):
@@ -57,16 +59,16 @@ class Source:
         argv = [sys.executable, "-m", "loader", "--config", str(self._config), "--json", *arguments]
         return run(argv, self.folder, self._environment).seconds
 
-    def load_seconds(self, table: str) -> float:
-        """Return the seconds of the initial load of a table."""
-        return self.seconds("initial-load", "--table", f"bench.{table}")
+    def load_seconds(self, *tables: str) -> float:
+        """Return the seconds of the initial load of tables."""
+        return self.seconds("initial-load", *(f"--table=bench.{table}" for table in tables))
 
 
 def measure(cluster: SparkCluster, rows: int, log_rows: int) -> tuple[Seconds, Seconds, int]:
     """Return the seconds on one machine and on the cluster, and the bytes of the log."""
     shape = SHAPES["mixed"]
     with TemporaryDirectory(prefix="loader-bench-") as folder, empty() as server:
-        for table in ("first", "one"):
+        for table in ("first", *_IDLE):
             fill(server, table, shape, 1)
         fill(server, "mixed", shape, rows)
         sources = (
@@ -76,12 +78,12 @@ def measure(cluster: SparkCluster, rows: int, log_rows: int) -> tuple[Seconds, S
         # The first load and the first delta of a source also compile kernels and make folders.
         for source in sources:
             source.load_seconds("first")
-        idle_loads = [source.load_seconds("one") for source in sources]
+        idle_loads = [source.load_seconds(*_IDLE) for source in sources]
         loads = [source.load_seconds("mixed") for source in sources]
         fill_log(server, "small", 1)
         for source in sources:
             source.seconds("run")
-        fill_log(server, "small", 1)
+        copy(server, _IDLE)
         idle_deltas = [source.seconds("run") for source in sources]
         log = fill_log(server, "bulk", log_rows)
         deltas = [source.seconds("run") for source in sources]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,6 +78,14 @@ def fill(server: Server, kind: Literal["bulk", "small"], size: int) -> Log:
         changes = _fill_bulk(cursor, size, step=2 * size) if kind == "bulk" else _fill_small(cursor, size)
         cursor.execute("FLUSH BINARY LOGS")
     return Log(server.log_dir / name, changes)
+
+
+def copy(server: Server, tables: Sequence[str]) -> None:
+    """Make a copy of each table there, named `<table>_copy`, in the log."""
+    with _connected(server) as cursor:
+        for table in tables:
+            cursor.execute(f"CREATE TABLE bench.{table}_copy LIKE bench.{table}")
+            cursor.execute(f"INSERT INTO bench.{table}_copy SELECT * FROM bench.{table}")
 
 
 @contextmanager
