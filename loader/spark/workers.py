@@ -183,6 +183,7 @@ def private_secrets(spark: SparkSession, document: Mapping[str, Any]) -> dict[st
 def work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
     """Return the result of the work on a piece, in a task that gets the secrets of the driver."""
     _speed_up_next_task()
+    keep_memory()
     keep_secrets(secrets)
     return work(piece)
 
