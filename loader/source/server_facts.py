@@ -128,7 +128,7 @@ def _hides_replicated_changes(connection: Connection[Any], variables: Mapping[st
     """Return whether the server is a replica or a Galera node whose log lacks the changes that it replicates.
 
     MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
-    replicated anything.
+    replicated anything from another MariaDB, and it counts the connections of replication that run.
 
     Args:
         connection: to the server.
@@ -139,7 +139,9 @@ def _hides_replicated_changes(connection: Connection[Any], variables: Mapping[st
     if variables.get("wsrep_on") == "ON":
         return True
     position = variables.get("gtid_slave_pos")
-    return bool(query(connection, "SHOW REPLICA STATUS") if position is None else position)
+    if position is None:
+        return bool(query(connection, "SHOW REPLICA STATUS"))
+    return bool(position) or query(connection, "SHOW GLOBAL STATUS LIKE 'Slaves_running'")[0][1] != "0"
 
 
 def _hint_for_hidden_changes(variables: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.servers import Options, Server
+from infra.servers import Options, Server, fetch
 from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.pipeline import chain_of, plan_interval
@@ -19,7 +19,7 @@ from tests.integration.initial_load.folding import extract_all, extract_next, fo
 from tests.integration.initial_load.source_server import SourceServer
 from tests.integration.initial_load.writes.test_under_writes import KEYS, Writer, create_tables, rows_of
 from tests.integration.pipeline.conftest import settings_of
-from tests.support.replicas import address_of, caught_up, options_of_replica, replicating
+from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run
 
 pytestmark = pytest.mark.integration
 
@@ -95,6 +95,37 @@ def test_a_replica_that_does_not_log_what_it_replicates(kind: str, fresh_server:
         with pytest.raises(WrongSettings, match="does not log the changes that it replicates") as caught:
             refused(settings)
         assert "log_replica_updates" in caught.value.hint
+
+
+def test_a_mariadb_replica_of_mysql_that_does_not_log_what_it_replicates(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """What it replicates has no GTID of MariaDB, so it has no position of replication either."""
+    (plugin, *_) = fetch("mariadb").prefix.rglob("caching_sha2_password.so")
+    primary = fresh_server("mysql")
+    replica = fresh_server("mariadb", {"server_id": "2", "log_slave_updates": "OFF", "plugin_dir": str(plugin.parent)})
+    settings = settings_of(address_of(replica), "shop.*", tmp_path)
+    pipeline.begin(settings)
+    names = ("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "SET collation_server = utf8mb4_general_ci")
+    run(
+        primary,
+        "FLUSH BINARY LOGS",
+        *names,
+        "CREATE DATABASE shop CHARACTER SET latin1",
+        "CREATE TABLE shop.t (id INT)",
+    )
+    file, end = run(primary, "SHOW BINARY LOG STATUS")[0][:2]
+    run(
+        replica,
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}',"
+        f" MASTER_LOG_FILE='{file}', MASTER_LOG_POS=4, MASTER_USE_GTID=no",
+        "START SLAVE",
+    )
+    assert run(replica, f"SELECT MASTER_POS_WAIT('{file}', {end}, 60)")[0][0] is not None
+    assert run(replica, "SELECT COUNT(*) FROM shop.t") == [(0,)]
+    with pytest.raises(WrongSettings, match="does not log the changes that it replicates") as caught:
+        plan_interval(settings)
+    assert "gtid_slave_pos" not in caught.value.hint
 
 
 def test_a_galera_node_that_does_not_log_what_it_replicates(fresh_server: StartServer, tmp_path: Path) -> None:
