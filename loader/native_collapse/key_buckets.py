@@ -37,7 +37,7 @@ from loader.store.registry import open_store
 _PART_ROWS = 128 * 1024
 """Most records of a part. Each takes 48 bytes."""
 _PACKED_BYTES = 8 * 1024 * 1024
-"""Most bytes of records that Spark keeps as one object, unless a single one is larger."""
+"""Bytes of records of average size that Spark keeps as one object."""
 
 
 def index_keys(
@@ -175,6 +175,8 @@ def _packed_records(
 ) -> Iterator[bytes]:
     """Report and pack the records in the flagged lines. The lines are overwritten."""
     size = keep(lines, wanted) if wanted.any() else 0
+    if size < 0:
+        raise AssertionError("the files have fewer lines than before")
     try:
         records = read_columns(lines[:size], schema)
     except pa.ArrowInvalid as error:

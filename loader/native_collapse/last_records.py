@@ -94,7 +94,7 @@ class LastRecords:
         lines = read_verified(self._store, [file]) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
         if size < 0:
-            raise NotSupportedNatively(f"{file.key} was changed while it was read")
+            raise AssertionError(f"{file.key} has fewer lines than before")
         try:
             return read_columns(lines[:size], self._schema)
         except pa.ArrowInvalid as error:

@@ -115,7 +115,7 @@ def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -
 def keep(buf: Bytes, wanted: Bytes) -> int:
     """Move the flagged lines to the front. Return the number of their bytes.
 
-    Return -1 if there are fewer lines than flags: the file was changed after its lines were counted.
+    Return -1 if there are fewer lines than flags.
     """
     begin, size = 0, 0
     for line in range(len(wanted)):

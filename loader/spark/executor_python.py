@@ -11,7 +11,7 @@ from typing import Any
 
 from loader import __version__
 from loader.errors import LoaderError, UsageError
-from loader.spark.job import ERROR_MARK
+from loader.spark.job import ERROR_MARK, carried_error
 
 ARCHIVE = "loader"
 """Folder of the unpacked archive, in the working folder of an executor."""
@@ -76,9 +76,15 @@ def refusal(why: str) -> LoaderError:
     return UsageError("executors of Spark lack the driver's version of Python or of the loader", why=why, hint=_CURE)
 
 
-def python_error(error: BaseException) -> LoaderError | None:
-    """Return the refusal for an exception of Spark about the Python of executors; None for other exceptions."""
-    text = str(error)
+def task_error(error: BaseException) -> LoaderError | None:
+    """Return the error of a task from Spark's exception on the driver; None for other exceptions.
+
+    It is the LoaderError that the task raised inside `carried`, or the refusal of the Python of an executor.
+    """
+    return carried_error(error) or _python_error(str(error))
+
+
+def _python_error(text: str) -> LoaderError | None:
     if other := _OTHER_PYTHON.search(text):
         return refusal(other["why"])
     if missing := _NO_PYTHON.search(text):

@@ -40,9 +40,12 @@ def one_machine_options(threads: int, chosen: str, *, short: bool) -> list[str]:
 
 
 def cluster_driver_options(*, short: bool) -> dict[str, str]:
-    """Return the variables for the driver of a cluster, which only plans and commits. For `short` see above.
+    """Return the variables for the driver of a cluster, which only plans and commits.
 
     A property would replace the one of Spark's own files.
+
+    Args:
+        short: for jobs of a few seconds.
     """
     if not short or (os.cpu_count() or 1) > _FEW_CORES:
         return {}
@@ -56,6 +59,8 @@ def executor_options(conf: Mapping[str, str], defaults: Path) -> dict[str, str]:
         conf: properties so far.
         defaults: `spark-defaults.conf`.
     """
-    if defaults.is_file() and re.search(rf"^\s*{re.escape(_EXECUTORS)}\b", defaults.read_text(), re.MULTILINE):
+    if defaults.is_file() and re.search(
+        rf"^\s*{re.escape(_EXECUTORS)}\b", defaults.read_text("utf-8", "replace"), re.MULTILINE
+    ):
         return {}
     return {_EXECUTORS: f"{_LATE_OPTIMISER} {conf.get(_EXECUTORS, '')}".rstrip()}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loader.spark.executor_python import checked, python_error
+from loader.spark.executor_python import checked, task_error
 from loader.spark.workers import private_secrets, work_with
 
 if TYPE_CHECKING:
@@ -74,15 +74,16 @@ def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) 
 
 
 @contextmanager
-def python_of_executors() -> Iterator[None]:
-    """Report tasks that could not run because of the Python of their executor.
+def errors_of_tasks() -> Iterator[None]:
+    """Raise the errors of tasks instead of the exceptions of Spark that have their text.
 
     Raises:
+        LoaderError: of a task.
         UsageError: an executor has another Python or loader than the driver.
     """
     try:
         yield
     except Exception as error:
-        if known := python_error(error):
+        if known := task_error(error):
             raise known from error
         raise

@@ -54,7 +54,7 @@ def mapped_rows(
         session: of a cluster.
         rows: the objects.
         convert: gets all objects of a partition, in a task.
-        root: address of a store that the tasks write to. They get its secrets as in `task_rows`.
+        root: address of a store that the tasks read or write. They get its secrets as in `task_rows`.
     """
     secrets = private_secrets(session, {"root": root}) if root else {}
     run = checked(partial(work_with, secrets, convert))

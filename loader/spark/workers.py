@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from loader.secret import find_secrets, keep_secrets
 from loader.spark.allocator import keep_memory
-from loader.spark.executor_python import checked, python_error
+from loader.spark.executor_python import checked, task_error
 from loader.spark.hdfs_tokens import hdfs_tokens
 from loader.spark.job import on_one_machine
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PRIVATE = ("spark.authenticate", "spark.network.crypto.enabled")
 """Properties of Spark with which nobody else can read or join the traffic between driver and executors."""
 _OF_THE_DRIVER = ("catalog",)  # only the driver talks to the catalog
+_KEPT_BY_TASKS = 1 << 28
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 
@@ -130,6 +131,7 @@ class Tasks:
         """Run the work; see Workers.
 
         Raises:
+            LoaderError: of a task.
             UsageError: an executor has another Python or loader than the driver.
         """
         if not pieces:
@@ -138,7 +140,7 @@ class Tasks:
         try:
             return list(self._context.parallelize(pieces, len(pieces)).mapPartitions(run).collect())
         except Exception as error:
-            if known := python_error(error):
+            if known := task_error(error):
                 raise known from error
             raise
 
@@ -183,7 +185,7 @@ def private_secrets(spark: SparkSession, document: Mapping[str, Any]) -> dict[st
 def work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
     """Return the result of the work on a piece, in a task that gets the secrets of the driver."""
     _speed_up_next_task()
-    keep_memory()
+    keep_memory(_KEPT_BY_TASKS)
     keep_secrets(secrets)
     return work(piece)
 

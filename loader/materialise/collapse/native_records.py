@@ -18,7 +18,7 @@ from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.task_records import read_records, why_not_native
 from loader.schema.evolution import ColumnOrigin
-from loader.spark.task_frames import python_of_executors, task_frame
+from loader.spark.task_frames import errors_of_tasks, task_frame
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type
@@ -103,9 +103,10 @@ def left_to_spark() -> Iterator[None]:
 
     Raises:
         NotSupportedNatively: a task did.
+        LoaderError: of a task, such as a StagedDataError.
         UsageError: an executor has another Python or loader than the driver.
     """
-    with python_of_executors():
+    with errors_of_tasks():
         try:
             yield
         except Exception as error:

@@ -93,7 +93,8 @@ def _pieces(session: SparkSession, work: Work) -> list[Piece]:
 def _buckets(session: SparkSession, pieces: int, rows: int) -> int:
     """Return the number of buckets: the same for each slot, and none has too many keys for the memory of a task."""
     slots = session.sparkContext.defaultParallelism
-    return min(pieces, slots * -(-rows // (slots * _BUCKET_ROWS)))
+    fewest = max(min(pieces, slots), -(-rows // _BUCKET_ROWS))
+    return fewest if fewest <= slots else slots * -(-fewest // slots)
 
 
 def _changes(

@@ -24,7 +24,7 @@ class PackedRecordFiles:
 
     Args:
         session: of a cluster.
-        packed: the records: see `loader.native_collapse.key_buckets.pack_last_records`.
+        packed: the records: see `loader.native_collapse.key_buckets.pack_records`.
         columns: of the records.
         root: address of the staging area.
     """
