@@ -126,7 +126,7 @@ def init(
     ] = False,
     check: Annotated[bool, typer.Option(help="Run loader doctor at the end.")] = True,
 ) -> None:
-    """Write a commented loader.toml, print what the server needs, download the jars, and run loader doctor."""
+    """Download the jars, write a commented loader.toml, print what the server needs, and run loader doctor."""
     session: Session = context.obj
     file = config_file(session.file)
     if catalog in _ADDRESSES and not uri:
