@@ -187,7 +187,7 @@ def test_executors_optimise_late_unless_the_files_of_spark_have_options(
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert (options() or "").endswith(" -XX:Tier4BackEdgeThreshold=400000")
     assert options({"spark.executor.defaultJavaOptions": "-Xint"}) == "-Xint"
-    lines = b"# f\xfcr alle\nspark.executor.memory 1g\nspark.executor.defaultJavaOptions -Xint\n"
+    lines = b"# f\xfcr Spark\nspark.executor.memory 1g\nspark.executor.defaultJavaOptions -Xint\n"
     (tmp_path / "spark-defaults.conf").write_bytes(lines)
     assert options() is None
 
