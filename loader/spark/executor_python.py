@@ -6,6 +6,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -76,11 +77,24 @@ def refusal(why: str) -> LoaderError:
     return UsageError("executors of Spark lack the driver's version of Python or of the loader", why=why, hint=_CURE)
 
 
-def task_error(error: BaseException) -> LoaderError | None:
-    """Return the error of a task from Spark's exception on the driver; None for other exceptions.
+@contextmanager
+def errors_of_tasks() -> Iterator[None]:
+    """Raise the errors of tasks instead of the exceptions of Spark that have their text.
 
-    It is the LoaderError that the task raised inside `carried`, or the refusal of the Python of an executor.
+    Raises:
+        LoaderError: of a task.
+        UsageError: an executor has another Python or loader than the driver.
     """
+    try:
+        yield
+    except Exception as error:
+        if known := _task_error(error):
+            raise known from error
+        raise
+
+
+def _task_error(error: BaseException) -> LoaderError | None:
+    """Return the LoaderError that a task raised inside `carried`, or the refusal of the Python of its executor."""
     return carried_error(error) or _python_error(str(error))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loader.spark.executor_python import checked, task_error
+from loader.spark.executor_python import checked
 from loader.spark.workers import private_secrets, work_with
 
 if TYPE_CHECKING:
@@ -71,19 +70,3 @@ def frame_of_bytes(
 
 def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:
     return read(pieces[number])
-
-
-@contextmanager
-def errors_of_tasks() -> Iterator[None]:
-    """Raise the errors of tasks instead of the exceptions of Spark that have their text.
-
-    Raises:
-        LoaderError: of a task.
-        UsageError: an executor has another Python or loader than the driver.
-    """
-    try:
-        yield
-    except Exception as error:
-        if known := task_error(error):
-            raise known from error
-        raise

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from loader.secret import find_secrets, keep_secrets
 from loader.spark.allocator import keep_memory
-from loader.spark.executor_python import checked, task_error
+from loader.spark.executor_python import checked, errors_of_tasks
 from loader.spark.hdfs_tokens import hdfs_tokens
 from loader.spark.job import on_one_machine
 
@@ -137,12 +137,8 @@ class Tasks:
         if not pieces:
             return []
         run = checked(partial(work_with, self._secrets, work))
-        try:
+        with errors_of_tasks():
             return list(self._context.parallelize(pieces, len(pieces)).mapPartitions(run).collect())
-        except Exception as error:
-            if known := task_error(error):
-                raise known from error
-            raise
 
     def limited(self, count: int) -> Workers:
         """See Workers. There are never more tasks than the cluster has slots."""

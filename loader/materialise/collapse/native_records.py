@@ -18,7 +18,8 @@ from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.task_records import read_records, why_not_native
 from loader.schema.evolution import ColumnOrigin
-from loader.spark.task_frames import errors_of_tasks, task_frame
+from loader.spark.executor_python import errors_of_tasks
+from loader.spark.task_frames import task_frame
 from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type

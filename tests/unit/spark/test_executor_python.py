@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from loader.errors import StagedDataError
-from loader.spark.executor_python import python_conf, task_error
+from loader.errors import StagedDataError, UsageError
+from loader.spark.executor_python import errors_of_tasks, python_conf
 from loader.spark.job import carried
 
 DRIVER = {"spark.pyspark.driver.python": sys.executable}
@@ -30,8 +30,9 @@ def test_versions_of_python_that_differ_are_in_the_error() -> None:
         "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different"
         " version: 3.10 than that in driver: 3.11, PySpark cannot run with different minor versions.\nPlease check"
     )
-    error = task_error(RuntimeError(text))
-    assert error is not None
+    with pytest.raises(UsageError) as raised, errors_of_tasks():
+        raise RuntimeError(text)
+    error = raised.value
     assert error.why.startswith("Python in worker has different version: 3.10 than that in driver: 3.11")
     assert not error.retryable
 
@@ -39,10 +40,13 @@ def test_versions_of_python_that_differ_are_in_the_error() -> None:
 def test_the_error_of_a_task_is_raised_again() -> None:
     with pytest.raises(RuntimeError) as raised, carried():
         raise StagedDataError("a staged file has changed", file="a.csv")
-    found = task_error(Exception(f"Job aborted due to stage failure: {raised.value}\n\tat org.apache.spark.Task"))
-    assert isinstance(found, StagedDataError)
-    assert (found.what, found.where) == ("a staged file has changed", {"file": "a.csv"})
+    with pytest.raises(StagedDataError) as found, errors_of_tasks():
+        raise OSError(f"Job aborted due to stage failure: {raised.value}\n\tat org.apache.spark.Task")
+    assert (found.value.what, found.value.where) == ("a staged file has changed", {"file": "a.csv"})
 
 
 def test_other_failures_are_not_of_a_task() -> None:
-    assert task_error(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure")) is None
+    lost = RuntimeError("Job aborted due to stage failure: ExecutorLostFailure")
+    with pytest.raises(RuntimeError) as raised, errors_of_tasks():
+        raise lost
+    assert raised.value is lost
