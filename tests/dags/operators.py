@@ -13,6 +13,7 @@ import pytest
 import loader
 from loader.airflow.operators import LoaderSparkOperator, UseCase
 from loader.airflow.reports.errors import TaskFailed
+from loader.staging.layout import published_key
 from loader.staging.published import Published, PublishedTable
 from tests.dags.conftest import Site, Task
 
@@ -72,5 +73,5 @@ def publish(site: Site, stop: str, **more: Any) -> None:
         tables={"shop.orders": PublishedTable(snapshot=7, applied=5)},
         **more,
     )
-    path = site.folder / "staging" / site.chain.folder("0001", site.plan.start_seqno) / "published.json"
-    path.write_bytes(record.canonical())
+    with site.chain.store.writing(published_key("shop", "0001", site.plan.start_seqno)) as file:
+        file.write(record.canonical())
