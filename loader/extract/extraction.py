@@ -23,7 +23,6 @@ from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.extract.xa.prepared_groups import Release
 from loader.model.table import NOTHING_TOLD, TableName, Versions
 from loader.source.continuity import log_replaced_error
-from loader.spark.job import carried
 from loader.spark.workers import Workers
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
@@ -169,8 +168,7 @@ class _Tasks:
         def task(piece: _Piece) -> RangeResult:
             from loader.extract.range_task import RangeExtractor
 
-            with carried():
-                return work(RangeExtractor(plan, attempt, transport.open(), _store(root), versions), piece)
+            return work(RangeExtractor(plan, attempt, transport.open(), _store(root), versions), piece)
 
         return self.workers.each(task, pieces)
 

@@ -27,7 +27,7 @@ from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.schemas import find_tables, read_key
 from loader.source.server_facts import log_end
-from loader.spark.job import carried, failure
+from loader.spark.job import failure
 from loader.spark.progress import Progress, TableCount
 from loader.spark.workers import Workers
 from loader.staging.documents import Manifest, TableFilter
@@ -232,8 +232,7 @@ def _read_whole(workers: Workers, spec: InitialLoadSpec, loads: Loads, table: Ta
     def work(name: TableName) -> str:
         from loader.initial_load.whole_table import load_whole_table  # see _read_chunk
 
-        with carried():
-            return load_whole_table(spec, name, attempt)
+        return load_whole_table(spec, name, attempt)
 
     (key,) = workers.each(work, [table])
     return loads.plan(key)
@@ -283,8 +282,7 @@ def _read_chunk(
     # Not at the top: the codec compiles or loads its kernels on import, and the driver of a cluster does not need them.
     from loader.initial_load.chunk_task import load_chunk
 
-    with carried():
-        return load_chunk(server, root, key, attempt, number, limits)
+    return load_chunk(server, root, key, attempt, number, limits)
 
 
 def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChunk]) -> Manifest:

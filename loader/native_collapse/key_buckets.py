@@ -31,7 +31,7 @@ from loader.native_collapse.last_records import (
 from loader.native_collapse.pieces import Counts, KeyPart, LineNumbers, Piece, PieceCounts, PieceSummary, Window
 from loader.native_collapse.siphash import Words
 from loader.native_collapse.staged_lines import ABSENT, HIGH, Ints, keep
-from loader.native_collapse.task_records import BATCH_ROWS, carried_or_left
+from loader.native_collapse.task_records import BATCH_ROWS, left_by_task
 from loader.store.registry import open_store
 
 _PART_ROWS = 128 * 1024
@@ -54,9 +54,10 @@ def index_keys(
         piece: what to read.
 
     Raises:
-        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
+        StagedDataError: a file is missing or changed.
+        RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with carried_or_left():
+    with left_by_task():
         records, hashes = _index(read_verified(open_store(root), piece.files), piece, schema, secret)
         yield piece.number % buckets, PieceCounts(piece, Counts(*count_records(records, window)))
         last = np.flatnonzero(_last(records, hashes, window))
@@ -79,7 +80,7 @@ def choose_lines(
     Raises:
         RuntimeError: kernels cannot find the last records, see `why_not_native`.
     """
-    with carried_or_left():
+    with left_by_task():
         found = list[KeyPart]()
         for _, part in parts:
             if isinstance(part, KeyPart):
@@ -116,9 +117,10 @@ def pack_records(
         numbers: of lines of the piece, from all tasks of the second step, in any order.
 
     Raises:
-        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
+        StagedDataError: a file is missing or changed.
+        RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with carried_or_left():
+    with left_by_task():
         found = [each for _, each in numbers]
         (counted,) = (each for each in found if isinstance(each, PieceCounts))
         wanted = np.zeros(counted.piece.rows, np.uint8)
@@ -149,9 +151,10 @@ def pack_only_piece(
         piece: what to read.
 
     Raises:
-        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
+        StagedDataError: a file is missing or changed.
+        RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with carried_or_left():
+    with left_by_task():
         lines = read_verified(open_store(root), piece.files)
         records, hashes = _index(lines, piece, schema, os.urandom(16))
         counts = Counts(*count_records(records, window))

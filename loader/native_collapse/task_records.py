@@ -10,7 +10,6 @@ import pyarrow as pa
 from loader.model.table import TableSchema
 from loader.native_collapse.last_records import NotSupportedNatively, check_keys
 from loader.native_collapse.staged_batches import read_batches
-from loader.spark.job import carried
 from loader.staging.documents import StagedFile
 from loader.store.registry import open_store
 
@@ -31,9 +30,10 @@ def read_records(
         files: of one schema.
 
     Raises:
-        RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
+        StagedDataError: a file is missing or changed.
+        RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with carried_or_left():
+    with left_by_task():
         store = open_store(root)
         for file in files:
             for records in read_batches(store, file, schema):
@@ -48,10 +48,9 @@ def why_not_native(error: BaseException) -> str | None:
 
 
 @contextmanager
-def carried_or_left() -> Iterator[None]:
-    """Send errors of a task to the driver, see `carried` and `why_not_native`."""
-    with carried():
-        try:
-            yield
-        except NotSupportedNatively as unusual:
-            raise RuntimeError(f"{_MARK}{unusual}") from unusual
+def left_by_task() -> Iterator[None]:
+    """Tell the driver why a task leaves its records to Spark SQL: see `why_not_native`."""
+    try:
+        yield
+    except NotSupportedNatively as unusual:
+        raise RuntimeError(f"{_MARK}{unusual}") from unusual

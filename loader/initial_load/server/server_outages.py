@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
-from loader.errors import LoaderError, SourceUnavailable
-from loader.spark.job import carried_error
+from loader.errors import SourceUnavailable
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 
@@ -48,10 +47,7 @@ class ServerOutages:
         for _ in range(_MOST_OUTAGES):
             try:
                 return work()
-            except Exception as error:
-                lost = error if isinstance(error, LoaderError) else carried_error(error)  # of a task
-                if not isinstance(lost, SourceUnavailable):
-                    raise
+            except SourceUnavailable as lost:
                 _LOG.warning("%s: the connection to the server was lost: %s", name, lost.why)
                 if not self._answers_again():
                     raise

@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from loader.spark.job import carried, on_one_machine
+from loader.spark.job import on_one_machine
 from loader.spark.workers import Tasks
 from loader.staging.documents import StagedFile
 from loader.staging.file_verification import find_fault, find_faults
@@ -39,6 +39,5 @@ def _should_distribute(session: SparkSession, files: Sequence[StagedFile]) -> bo
 
 
 def _verify(root: str, file: StagedFile) -> None:
-    with carried():
-        if found := find_fault(open_store(root), file):
-            raise found
+    if found := find_fault(open_store(root), file):
+        raise found

@@ -15,7 +15,7 @@ from loader.materialise.iceberg.data_files import DataFiles, WrittenFile
 from loader.materialise.parquet.row_format import RowFormat
 from loader.materialise.parquet.task_files import FilePlace, choose_places, write_file
 from loader.native_collapse.key_buckets import unpack_records
-from loader.native_collapse.task_records import carried_or_left
+from loader.native_collapse.task_records import left_by_task
 from loader.spark.task_rows import mapped_rows, partition_number
 
 
@@ -46,7 +46,7 @@ def _write_partition(
     columns: Sequence[str], rows: RowFormat, deleted: bool, places: Sequence[FilePlace], packed: Iterable[bytes]
 ) -> Iterator[WrittenFile]:
     """Write the records of this task's partition into a file, and yield what the file is."""
-    with carried_or_left():
+    with left_by_task():
         records = list(unpack_records(columns, map(pa.py_buffer, packed)))
         found = rows_to_insert(pa.Table.from_batches(records), rows, deleted=deleted) if records else records
         if len(found):

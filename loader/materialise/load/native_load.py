@@ -24,7 +24,7 @@ from loader.materialise.parquet.task_files import FilePlace, choose_places, writ
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.staged_batches import read_batches
-from loader.native_collapse.task_records import carried_or_left
+from loader.native_collapse.task_records import left_by_task
 from loader.spark.job import on_one_machine
 from loader.spark.scratch import scratch_folder
 from loader.spark.workers import Tasks
@@ -69,7 +69,7 @@ def _write_in_tasks(session: SparkSession, store: Store, work: Work, rows: RowFo
 
 def _write_file_in_task(root: str, rows: RowFormat, planned: tuple[FilePlace, Sequence[StagedFile]]) -> WrittenFile:
     place, group = planned
-    with carried_or_left():
+    with left_by_task():
         return write_file(_read_rows(open_store(root), group, rows), rows.fields, place)
 
 

@@ -214,7 +214,7 @@ def test_the_driver_runs_on_the_cluster(
 ) -> None:
     use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
     shop.json("initial-load")
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number)))
+    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 50)))
     shop.json("run")
     assert set(statuses(shop, "initial-load", "--again")) == {"applied"}
     shop.execute(*(statement for number in ROUNDS for statement in changes(number + 100)))

@@ -17,7 +17,6 @@ from loader.extract.extraction import extract, reextract
 from loader.failpoints import failpoint
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.s3 import open_client
-from loader.spark.job import carried_error
 from loader.spark.workers import Threads
 from loader.staging import parts
 from tests.integration.pipeline.conftest import Source
@@ -78,10 +77,7 @@ def in_a_file(action: Callable[[], object], patch: pytest.MonkeyPatch) -> list[s
 
 def extracted(source: Source, start: int) -> str:
     """The status of an extraction in this process."""
-    try:
-        return extract(Threads(2), cast("Any", extract_job(source.settings, start).spec)).status
-    except RuntimeError as error:
-        raise (carried_error(error) or error) from error
+    return extract(Threads(2), cast("Any", extract_job(source.settings, start).spec)).status
 
 
 @pytest.mark.timeout(300)

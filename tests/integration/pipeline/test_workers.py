@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from loader.errors import GapError
 from loader.extract.extraction import extract, reextract
 from loader.pipeline import chain_of, extract_job, plan_interval
-from loader.spark.job import carried, failure
+from loader.spark.job import failure
 from loader.spark.workers import Tasks, Threads, Workers, workers_of
 from tests.integration.pipeline.shops import Shop, shop
 from tests.support.spark import jars, settings, spark
@@ -44,10 +44,9 @@ def test_they_stage_the_same(shop: Shop, spark: SparkSession) -> None:
 
 def test_they_fail_alike(spark: SparkSession) -> None:
     def work(piece: int) -> int:
-        with carried():
-            if piece:
-                raise GapError("the log is gone", file="binlog.000007")
-            return piece
+        if piece:
+            raise GapError("the log is gone", file="binlog.000007")
+        return piece
 
     def told(workers: Workers) -> dict[str, Any]:
         with pytest.raises(Exception, match="the log is gone") as caught:

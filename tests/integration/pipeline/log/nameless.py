@@ -17,7 +17,6 @@ from loader.model.position import Position
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.settings import SourceSettings
 from loader.source.server_facts import log_end
-from loader.spark.job import carried_error
 from loader.spark.workers import Threads
 from loader.staging.documents import Manifest
 from loader.store.registry import open_store
@@ -57,10 +56,7 @@ class Shop:
 
     def extract(self, start: int) -> Manifest:
         """Extract an interval, or what was left out of it."""
-        try:
-            extract(Threads(2), cast("Any", extract_job(self.settings, start).spec))
-        except RuntimeError as error:
-            raise (carried_error(error) or error) from error
+        extract(Threads(2), cast("Any", extract_job(self.settings, start).spec))
         return self.manifest(start)
 
     def manifest(self, start: int) -> Manifest:

@@ -37,7 +37,7 @@ def test_an_incident_stops_the_source_until_all_tables_are_loaded_again(incident
     limits = IntervalLimits(bytes=1 if walked else 0)
     shop = Shop(incident.server, incident.settings.model_copy(update={"interval": limits}))
     for _ in range(2):
-        with pytest.raises((UnsupportedError, RuntimeError), match="the server could not log some changes"):
+        with pytest.raises(UnsupportedError, match="the server could not log some changes"):
             shop.delta()
     if shop.server.kind == "mariadb":  # MySQL begins another file after the event
         for _ in range(2):
