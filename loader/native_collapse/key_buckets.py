@@ -28,9 +28,18 @@ from loader.native_collapse.last_records import (
     index_lines,
     read_verified,
 )
-from loader.native_collapse.pieces import Counts, KeyPart, LineNumbers, Piece, PieceCounts, PieceSummary, Window
+from loader.native_collapse.pieces import (
+    Counts,
+    KeyCounts,
+    KeyPart,
+    LineNumbers,
+    Piece,
+    PieceCounts,
+    PieceSummary,
+    Window,
+)
 from loader.native_collapse.siphash import Words
-from loader.native_collapse.staged_lines import ABSENT, HIGH, Ints, keep
+from loader.native_collapse.staged_lines import ABSENT, HIGH, OP, Ints, keep
 from loader.native_collapse.task_records import BATCH_ROWS, left_by_task
 from loader.store.registry import open_store
 
@@ -67,7 +76,7 @@ def index_keys(
 
 
 def choose_lines(
-    window: Window, parts: Iterable[tuple[int, KeyPart | PieceCounts]]
+    window: Window, report: Callable[[KeyCounts], None], parts: Iterable[tuple[int, KeyPart | PieceCounts]]
 ) -> Iterator[tuple[int, LineNumbers | PieceCounts]]:
     """Yield the numbers of the lines with the last record of each key in some buckets, with the number of their piece.
 
@@ -75,6 +84,7 @@ def choose_lines(
 
     Args:
         window: as for `index_keys`.
+        report: gets the numbers of last records.
         parts: all parts of these buckets, from all tasks of the first step, in any order.
 
     Raises:
@@ -92,6 +102,8 @@ def choose_lines(
         records = np.frombuffer(bytearray().join(part.records for part in found), np.int64).reshape(-1, 4)
         hashes = np.frombuffer(bytearray().join(part.hashes for part in found), np.uint64).reshape(-1, 2)
         chosen = _last(records, hashes, window)
+        last = records[chosen == 1, OP]
+        report(KeyCounts(len(last), int(np.count_nonzero(last == ord("D")))))
         begin = 0
         for part in found:
             end = begin + len(part.records) // records.strides[0]
@@ -105,6 +117,7 @@ def pack_records(
     schema: TableSchema,
     key: Sequence[str],
     report: Callable[[PieceSummary], None],
+    take: Callable[[pa.Table], pa.Table],
     numbers: Iterable[tuple[int, LineNumbers | PieceCounts]],
 ) -> Iterator[bytes]:
     """Yield the last records in one piece, packed.
@@ -114,6 +127,7 @@ def pack_records(
         schema: of the files.
         key: the key columns in the records.
         report: gets a summary of the records.
+        take: gets the records, and returns what to pack of them: all or some of their columns.
         numbers: of lines of the piece, from all tasks of the second step, in any order.
 
     Raises:
@@ -128,8 +142,10 @@ def pack_records(
             if isinstance(each, bytes):
                 wanted[np.frombuffer(each, np.uint32)] = 1
         # Verified again: the numbers are those of other lines if the files have changed.
-        lines = read_verified(open_store(root), counted.piece.files if wanted.any() else ())
-        yield from _packed_records(lines, wanted, schema, key, counted.counts, report)
+        files = counted.piece.files if wanted.any() else ()
+        records = _read_records(read_verified(open_store(root), files), wanted, schema)
+        report(_summary(records, key, counted.counts))
+        yield from _packed(take(records))
 
 
 def pack_only_piece(
@@ -138,6 +154,7 @@ def pack_only_piece(
     key: Sequence[str],
     window: Window,
     report: Callable[[PieceSummary], None],
+    take: Callable[[pa.Table], pa.Table],
     piece: Piece,
 ) -> Iterator[bytes]:
     """Yield the last records of the only piece, packed. All steps are one task.
@@ -148,6 +165,7 @@ def pack_only_piece(
         key: the key columns in the records.
         window: the records that count.
         report: gets a summary of the records.
+        take: as for `pack_records`.
         piece: what to read.
 
     Raises:
@@ -157,8 +175,9 @@ def pack_only_piece(
     with left_by_task():
         lines = read_verified(open_store(root), piece.files)
         records, hashes = _index(lines, piece, schema, os.urandom(16))
-        counts = Counts(*count_records(records, window))
-        yield from _packed_records(lines, _last(records, hashes, window), schema, key, counts, report)
+        found = _read_records(lines, _last(records, hashes, window), schema)
+        report(_summary(found, key, Counts(*count_records(records, window))))
+        yield from _packed(take(found))
 
 
 def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -168,23 +187,22 @@ def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Itera
             yield from (found.select(columns) for found in stream)
 
 
-def _packed_records(
-    lines: Bytes,
-    wanted: Bytes,
-    schema: TableSchema,
-    key: Sequence[str],
-    counts: Counts,
-    report: Callable[[PieceSummary], None],
-) -> Iterator[bytes]:
-    """Report and pack the records in the flagged lines. The lines are overwritten."""
+def _read_records(lines: Bytes, wanted: Bytes, schema: TableSchema) -> pa.Table:
+    """Return the records in the flagged lines. The lines are overwritten."""
     size = keep(lines, wanted) if wanted.any() else 0
     if size < 0:
         raise AssertionError("the files have fewer lines than before")
     try:
-        records = read_columns(lines[:size], schema)
+        return read_columns(lines[:size], schema)
     except pa.ArrowInvalid as error:
         raise NotSupportedNatively(str(error)) from error
-    report(PieceSummary(counts, len(records), count_deleted(records), key_ends(records, key)))
+
+
+def _summary(records: pa.Table, key: Sequence[str], counts: Counts) -> PieceSummary:
+    return PieceSummary(counts, KeyCounts(len(records), count_deleted(records)), key_ends(records, key))
+
+
+def _packed(records: pa.Table) -> Iterator[bytes]:
     for batch in records.to_batches(max_chunksize=_rows_of_part(records)):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:

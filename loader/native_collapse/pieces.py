@@ -61,6 +61,17 @@ class PieceCounts(NamedTuple):
     counts: Counts
 
 
+class KeyCounts(NamedTuple):
+    """Numbers of last records: of all, and of those whose op is D."""
+
+    keys: int
+    deleted: int
+
+    def plus(self, other: KeyCounts) -> KeyCounts:
+        """Return the sums."""
+        return KeyCounts(self.keys + other.keys, self.deleted + other.deleted)
+
+
 LineNumbers = bytes
 """Numbers of lines of one piece, uint32: those of the last records of keys."""
 
@@ -70,12 +81,10 @@ class PieceSummary(NamedTuple):
 
     Attributes:
         counts: of all records of the piece.
-        keys: the number of last records.
-        deleted: the number of last records whose op is D.
+        last: of its last records.
         ends: of the first key column.
     """
 
     counts: Counts
-    keys: int
-    deleted: int
+    last: KeyCounts
     ends: KeyEnds

@@ -40,13 +40,14 @@ def python_conf(package: str, python: str, *, on_yarn: bool, driver_elsewhere: b
     return chosen | ({archives: f"{package}#{ARCHIVE}"} if package else {})
 
 
-def checked(work: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def checked(work: Callable[[Any], Any], *, flat: bool = False) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function for Spark tasks that refuses another version of the loader, then does work on each piece.
 
     pyspark sends this function as code and not by its name, because an executor may lack the loader.
 
     Args:
         work: gets a piece and returns its result.
+        flat: the work returns several results, and the function yields each of them.
     """
     pickler: Any = import_module("pyspark.cloudpickle")  # only clusters need it
     data = pickler.dumps(work)
@@ -67,7 +68,8 @@ def checked(work: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[An
         from loader.spark.job import carried
 
         with carried():
-            yield from map(pickle.loads(data), pieces)  # noqa: S301 - the driver has sent it, as all tasks
+            for result in map(pickle.loads(data), pieces):  # noqa: S301 - the driver has sent it, as all tasks
+                yield from result if flat else (result,)
 
     return run
 

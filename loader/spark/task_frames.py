@@ -34,12 +34,11 @@ def task_frame(
         layout: columns and types of the batches, as DDL.
     """
     secrets = private_secrets(session, {"root": root})
-    run = checked(partial(work_with, secrets, partial(_read_piece, read, tuple(pieces))))
+    run = checked(partial(work_with, secrets, partial(_read_piece, read, tuple(pieces))), flat=True)
 
     def batches(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
-            for found in run(batch.column(0).to_pylist()):
-                yield from found
+            yield from run(batch.column(0).to_pylist())
 
     return session.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(batches, layout)
 
@@ -58,11 +57,10 @@ def frame_of_bytes(
         convert: gets all byte strings of a partition, in a task.
         layout: columns and types of the batches that it returns, as DDL.
     """
-    run = checked(convert)
+    run = checked(convert, flat=True)
 
     def batches(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for found in run([(value.as_buffer() for batch in given for value in batch.column(0))]):
-            yield from found
+        return run([(value.as_buffer() for batch in given for value in batch.column(0))])
 
     rows = values.map(lambda value: (value,))
     return session.createDataFrame(rows, "value binary", verifySchema=False).mapInArrow(batches, layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -32,13 +32,8 @@ def task_rows(
         read: gets a piece, in a task.
         pieces: what to read.
     """
-    run = checked(partial(work_with, private_secrets(session, {"root": root}), read))
-
-    def rows(given: Iterable[_Piece]) -> Iterator[_Found]:
-        for found in run(given):
-            yield from found
-
-    return session.sparkContext.parallelize(pieces, max(1, len(pieces))).mapPartitions(rows)
+    run = checked(partial(work_with, private_secrets(session, {"root": root}), read), flat=True)
+    return session.sparkContext.parallelize(pieces, max(1, len(pieces))).mapPartitions(run)
 
 
 def mapped_rows(
@@ -57,13 +52,8 @@ def mapped_rows(
         root: address of a store that the tasks read or write. They get its secrets as in `task_rows`.
     """
     secrets = private_secrets(session, {"root": root}) if root else {}
-    run = checked(partial(work_with, secrets, convert))
-
-    def converted(given: Iterable[Any]) -> Iterator[_Found]:
-        for found in run([given]):
-            yield from found
-
-    return rows.mapPartitions(converted)
+    run = checked(partial(work_with, secrets, convert), flat=True)
+    return rows.mapPartitions(lambda given: run([given]))
 
 
 def partition_number() -> int:
@@ -90,17 +80,31 @@ class Reports(Generic[_Found]):
         """Tell the driver, in a task."""
         self._found.add({partition_number(): report})
 
+    @property
+    def found(self) -> list[_Found]:
+        """The reports by partition, in order."""
+        return [report for _, report in sorted(self._found.value.items(), key=itemgetter(0))]
+
+    def run(self, shuffled: RDD[Any]) -> list[_Found]:
+        """Run the tasks whose objects are shuffled, and return their reports as `found`. Spark keeps the objects."""
+        _count(shuffled)
+        return self.found
+
     def fill(self, rows: RDD[Any]) -> list[_Found]:
         """Keep the objects of tasks that report until `unpersist`, and return the reports by partition, in order."""
-        private: Any = rows
         for _ in range(_ATTEMPTS):
             rows.persist(StorageLevel.MEMORY_AND_DISK)
-            private._jrdd.count()  # RDD.count() would send all objects to Python
+            _count(rows)
             if len(self._found.value) == rows.getNumPartitions():
-                return [report for _, report in sorted(self._found.value.items(), key=itemgetter(0))]
+                return self.found
             # A repeated task does not report if Spark has kept the objects of its first attempt.
             rows.unpersist(blocking=True)
         raise AssertionError(f"{len(self._found.value)} of {rows.getNumPartitions()} partitions have reported")
+
+
+def _count(rows: RDD[Any]) -> None:
+    private: Any = rows
+    private._jrdd.count()  # RDD.count() would send all objects to Python
 
 
 class _Union(AccumulatorParam[dict[int, Any]]):

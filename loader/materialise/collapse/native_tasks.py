@@ -1,18 +1,20 @@
 """Collapses the records of a merge with compiled kernels in the tasks of a cluster.
 
-Spark shuffles hashes of keys and numbers of lines, and keeps the records as Arrow streams: see
-`loader.native_collapse.key_buckets`. Only statements that write or compare rows convert them to rows of Spark.
+Spark shuffles hashes of keys and numbers of lines: see `loader.native_collapse.key_buckets`. The tasks that read the
+last records also write the data files of the table, and keep the keys. For what only Spark can write, they keep the
+records.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
 
-from pyspark import RDD
+import pyarrow as pa
+from pyspark import RDD, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -25,14 +27,15 @@ from loader.materialise.collapse.native_records import (
     left_to_spark,
     record_types,
 )
-from loader.materialise.collapse.packed_records import PackedRecordFiles
 from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
+from loader.materialise.collapse.task_row_files import TaskRowFiles, row_files_of_tasks
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
 from loader.native_collapse.key_ends import join_ends
 from loader.native_collapse.last_records import NotSupportedNatively
-from loader.native_collapse.pieces import Counts, Piece, PieceSummary
+from loader.native_collapse.pieces import Counts, KeyCounts, Piece, PieceSummary, Window
 from loader.spark.job import on_one_machine
 from loader.spark.task_frames import frame_of_bytes
 from loader.spark.task_rows import Reports, mapped_rows, task_rows
@@ -47,42 +50,101 @@ _BUCKET_ROWS = 1_000_000
 """Records in a bucket if each has a key of its own. A task takes some 200 bytes of memory for each."""
 
 
-def collapse_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
-    """Return the changes; None if the driver is also the executor, or if Spark SQL must collapse the records."""
+Report = Callable[[PieceSummary], None]
+Take = Callable[[pa.Table], pa.Table]
+Pack = Callable[[Report, Take], "RDD[bytes]"]
+"""Returns what `key_buckets.pack_records` yields for each piece, given `report` and `take`."""
+
+
+def collapse_in_tasks(
+    session: SparkSession, store: Store, work: Work, metadata: TableMetadata | None = None
+) -> Changes | None:
+    """Return the changes; None if the driver is also the executor, or if Spark SQL must collapse the records.
+
+    Args:
+        session: of the tasks.
+        store: the staging area.
+        work: what to collapse.
+        metadata: of the table. With it, the tasks also write data files, if there are many rows or there is one task.
+    """
     if on_one_machine(session) or not has_last_records(work):
         return None
     with ExitStack() as kept:
-        pieces = _pieces(session, work)
-        reports = Reports[PieceSummary](session)
-        packed = _packed_records(session, store, work, pieces, reports)
-        kept.callback(packed.unpersist)
         try:
             with left_to_spark():
-                summaries = reports.fill(packed)
-            return _changes(session, packed, summaries, work, store.root, kept)
+                return _collapse(session, store, work, metadata, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
             return None
 
 
-def _packed_records(
-    session: SparkSession, store: Store, work: Work, pieces: Sequence[Piece], reports: Reports[PieceSummary]
-) -> RDD[bytes]:
-    """Return in each partition the packed last records of a piece."""
+def _collapse(
+    session: SparkSession, store: Store, work: Work, metadata: TableMetadata | None, kept: ExitStack
+) -> Changes:
+    pieces = _pieces(session, work)
     (group,) = work.file_groups
     (counted,) = group.ranges
     window = counted.after_seqno, counted.last_seqno
-    key = key_places(work.schema)
     if len(pieces) == 1:
-        pack_only = partial(pack_only_piece, store.root, group.schema, key, window, reports.add)
-        return task_rows(session, store.root, pack_only, pieces)
+        pack, whole = _pack_one(session, store.root, work, window, pieces), True
+    else:
+        pack, last = _pack_each(session, store.root, work, window, pieces)
+        # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
+        whole = _rows(last, work) >= MANY_ROWS
+    written = row_files_of_tasks(session, metadata, work, store.root, len(pieces)) if metadata and whole else None
+    reports = Reports[PieceSummary](session)
+    if written:
+        kept.callback(written.discard)
+    packed = _kept(pack(reports.add, written.write_piece if written else _all_columns), kept)
+    summaries = reports.fill(packed)
+    records = _kept(pack(_no_report, _all_columns), kept) if written else packed
+    return _changes(session, packed, records, summaries, work, written, kept)
+
+
+def _pack_one(session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]) -> Pack:
+    """Return what packs the last records of a single piece."""
+    schema, key = work.file_groups[0].schema, key_places(work.schema)
+
+    def pack(report: Report, take: Take) -> RDD[bytes]:
+        return task_rows(session, root, partial(pack_only_piece, root, schema, key, window, report, take), pieces)
+
+    return pack
+
+
+def _pack_each(
+    session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]
+) -> tuple[Pack, KeyCounts]:
+    """Find the lines with the last records. Return what packs them, and their numbers."""
+    schema, key = work.file_groups[0].schema, key_places(work.schema)
     buckets = _buckets(session, len(pieces), work.rows)
-    index = partial(index_keys, store.root, group.schema, window, os.urandom(16), buckets)
-    parts = task_rows(session, store.root, index, pieces).partitionBy(buckets, int)
-    lines = mapped_rows(session, parts, partial(choose_lines, window)).partitionBy(len(pieces), int)
-    return mapped_rows(
-        session, lines, partial(pack_records, store.root, group.schema, key, reports.add), root=store.root
-    )
+    index = partial(index_keys, root, schema, window, os.urandom(16), buckets)
+    parts = task_rows(session, root, index, pieces).partitionBy(buckets, int)
+    reports = Reports[KeyCounts](session)
+    lines = mapped_rows(session, parts, partial(choose_lines, window, reports.add)).partitionBy(len(pieces), int)
+
+    def pack(report: Report, take: Take) -> RDD[bytes]:
+        return mapped_rows(session, lines, partial(pack_records, root, schema, key, report, take), root=root)
+
+    return pack, reduce(KeyCounts.plus, reports.run(lines))
+
+
+def _kept(packed: RDD[bytes], kept: ExitStack) -> RDD[bytes]:
+    """Return what the first action keeps until the release."""
+    kept.callback(packed.unpersist)
+    return packed.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def _all_columns(records: pa.Table) -> pa.Table:
+    return records
+
+
+def _no_report(_: PieceSummary) -> None:
+    pass
+
+
+def _rows(last: KeyCounts, work: Work) -> int:
+    """Return the number of rows to insert for last records."""
+    return last.keys - (last.deleted if work.rule.mode == "mirror" else 0)
 
 
 def _pieces(session: SparkSession, work: Work) -> list[Piece]:
@@ -100,24 +162,22 @@ def _buckets(session: SparkSession, pieces: int, rows: int) -> int:
 def _changes(
     session: SparkSession,
     packed: RDD[bytes],
+    records: RDD[bytes],
     summaries: Sequence[PieceSummary],
     work: Work,
-    root: str,
+    written: TaskRowFiles | None,
     kept: ExitStack,
 ) -> Changes:
+    """Return the changes. `packed` has at least the key columns of the records."""
     counts = reduce(Counts.plus, (summary.counts for summary in summaries))
     if counts.all != work.ops:
         raise NotSupportedNatively("the files do not hold what their manifest counts")
-    keys = sum(summary.keys for summary in summaries)
-    rows = keys - (sum(summary.deleted for summary in summaries) if work.rule.mode == "mirror" else 0)
-    # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
-    whole = rows >= MANY_ROWS or len(summaries) == 1
+    last = reduce(KeyCounts.plus, (summary.last for summary in summaries))
     types = record_types(work)
-    unpacked = partial(_unpacked, session, packed)
     return Changes(
-        frame=add_text_columns(unpacked(types).withColumn("_new", sf.lit(True)), work),
-        keys=keys,
-        rows_to_insert=rows,
+        frame=add_text_columns(_unpacked(session, records, types).withColumn("_new", sf.lit(True)), work),
+        keys=last.keys,
+        rows_to_insert=_rows(last, work),
         rows_to_delete=0,
         within=key_between(*join_ends(summary.ends for summary in summaries), work),
         inserts=counts.new["I"],
@@ -125,8 +185,8 @@ def _changes(
         deletes=counts.new["D"],
         misfits={},
         partial=False,
-        key_frame=unpacked({place: types[place] for place in key_places(work.schema)}),
-        record_files=PackedRecordFiles(session, packed, tuple(types), root) if whole else None,
+        key_frame=_unpacked(session, packed, {place: types[place] for place in key_places(work.schema)}),
+        record_files=written,
         kept=kept.pop_all(),
     )
 

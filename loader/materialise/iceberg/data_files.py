@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -194,10 +194,14 @@ class DataFiles:
         commit_properties(change, properties)
 
     def delete(self) -> None:
-        """Delete the uploaded files. An error of the file system is only logged."""
-        for entry in self.entries:
-            try:
-                self._table.io().deleteFile(entry.location())
-            except Exception as error:  # maintenance removes the file
-                _LOG.warning("%s was not deleted: %s", entry.location(), error)
+        """Delete the files, which no snapshot may have. An error of the file system is only logged."""
+        self.delete_files([entry.location() for entry in self.entries])
         self.entries.clear()
+
+    def delete_files(self, locations: Iterable[str]) -> None:
+        """Delete files of the table that were not added, as `delete` does."""
+        for location in locations:
+            try:
+                self._table.io().deleteFile(location)
+            except Exception as error:  # maintenance removes the file
+                _LOG.warning("%s was not deleted: %s", location, error)

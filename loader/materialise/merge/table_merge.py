@@ -90,15 +90,16 @@ def _attempt(
     # A merge of rows without a key adds to the rows that are there.
     if merge.rule.mode == "history" or not all(work.schema.key for work in merge.works):
         _check_ends_with_merge(warehouse, table, metadata)
+    metadata = metadata or _create_table(warehouse, chain, merge)
     changes: dict[int, Changes] = {}
     try:
         for place, stage in enumerate(merge.stages):
             if isinstance(stage, Work):
-                changes[place] = collapse(warehouse.session, chain.store, stage)
-        applied = metadata.applied if metadata else None
+                kept = metadata if merge.keeps_columns else None
+                changes[place] = collapse(warehouse.session, chain.store, stage, kept)
         may_skip = not commit_position and merge.target == target
-        if metadata and applied and may_skip and _is_noop(merge, changes, metadata, applied):
-            return idle_result(table, applied, "unchanged", target)
+        if metadata.applied and may_skip and _is_noop(merge, changes, metadata, metadata.applied):
+            return idle_result(table, metadata.applied, "unchanged", target)
         return _merge(warehouse, chain, merge, changes, metadata)
     finally:
         for collapsed in changes.values():
@@ -127,9 +128,8 @@ def _merge(
     chain: Chain,
     merge: Merge,
     changes: MutableMapping[int, Changes],
-    known: TableMetadata | None,
+    metadata: TableMetadata,
 ) -> TableResult:
-    metadata = known or _create_table(warehouse, chain, merge)
     before = warehouse.layout(metadata, merge.name)
     warehouse.check_column_names(metadata, before)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]

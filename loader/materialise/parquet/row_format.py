@@ -30,6 +30,11 @@ class RowFormat:
     values: tuple[str | None, ...]
     fields: pa.Schema
 
+    def equals(self, other: RowFormat) -> bool:
+        """Return whether rows of both formats can be in the same table."""
+        same_ids = self.fields.equals(other.fields, check_metadata=True)  # == of schemas ignores the field ids
+        return same_ids and (self.records, self.values) == (other.records, other.values)
+
 
 def row_format(metadata: TableMetadata, layout: Layout) -> RowFormat | None:
     """Return how records become rows of a table; None if only Spark can write the table."""

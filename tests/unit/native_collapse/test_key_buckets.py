@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import key_buckets
 from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
 from loader.native_collapse.key_ends import KeyEnds
-from loader.native_collapse.pieces import Counts, KeyPart, Piece, PieceCounts, PieceSummary
+from loader.native_collapse.pieces import Counts, KeyCounts, KeyPart, Piece, PieceCounts, PieceSummary
 from loader.staging.documents import StagedFile
 
 SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))
@@ -60,12 +61,14 @@ class Shuffled(NamedTuple):
     Attributes:
         parts: of the first step.
         numbers: of lines, from the second step.
+        last: counted by the second step.
         summaries: of the pieces.
         rows: the last records.
     """
 
     parts: list[tuple[int, KeyPart | PieceCounts]]
     numbers: list[tuple[int, bytes | PieceCounts]]
+    last: KeyCounts
     summaries: list[PieceSummary]
     rows: list[dict[str, Any]]
 
@@ -77,13 +80,21 @@ def shuffled(tasks: Sequence[Sequence[Record]], buckets: int) -> Shuffled:
         root = f"file://{name}"
         parts = [part for piece in pieces for part in index_keys(root, SCHEMA, WINDOW, SECRET, buckets, piece)]
         parts.reverse()
-        of_bucket = [[part for part in parts if part[0] == number] for number in range(buckets)]
-        numbers = [some for each in of_bucket for some in choose_lines(WINDOW, each)]
+        last, of_bucket = (
+            list[KeyCounts](),
+            [[part for part in parts if part[0] == number] for number in range(buckets)],
+        )
+        numbers = [some for each in of_bucket for some in choose_lines(WINDOW, last.append, each)]
         summaries, packed = list[PieceSummary](), list[bytes]()
         for piece in pieces:
             of_piece = [some for some in numbers if some[0] == piece.number]
-            packed += pack_records(root, SCHEMA, ["c0"], summaries.append, of_piece)
-        return Shuffled(parts, numbers, summaries, rows_of(packed))
+            packed += pack_records(root, SCHEMA, ["c0"], summaries.append, every, of_piece)
+        return Shuffled(parts, numbers, reduce(KeyCounts.plus, last), summaries, rows_of(packed))
+
+
+def every(records: pa.Table) -> pa.Table:
+    """All columns are packed."""
+    return records
 
 
 def rows_of(packed: Iterable[bytes]) -> list[dict[str, Any]]:
@@ -120,8 +131,8 @@ def test_each_key_has_its_last_record_of_all_pieces(tasks: list[list[Record]], b
     assert len(found.rows) == len(last)
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in found.rows} == last
     assert [summary.counts for summary in found.summaries] == [counts_of([records]) for records in tasks]
-    assert sum(summary.keys for summary in found.summaries) == len(last)
-    assert sum(summary.deleted for summary in found.summaries) == sum(op == "D" for *_, op in last.values())
+    counted = KeyCounts(len(last), sum(op == "D" for *_, op in last.values()))
+    assert found.last == reduce(KeyCounts.plus, (summary.last for summary in found.summaries)) == counted
     lows, highs = zip(*(summary.ends for summary in found.summaries), strict=True)
     assert min((low for low in lows if low is not None), default=None) == min(last, default=None)
     assert max((high for high in highs if high is not None), default=None) == max(last, default=None)
@@ -132,12 +143,12 @@ def test_one_task_finds_the_last_records_of_the_only_piece(records: list[Record]
     summaries = list[PieceSummary]()
     with TemporaryDirectory() as name:
         piece = Piece(0, [staged(Path(name), number, each) for number, each in enumerate((records[:5], records[5:]))])
-        packed = list(pack_only_piece(f"file://{name}", SCHEMA, ["c0"], WINDOW, summaries.append, piece))
+        packed = list(pack_only_piece(f"file://{name}", SCHEMA, ["c0"], WINDOW, summaries.append, every, piece))
     last = last_of([records])
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows_of(packed)} == last
     deleted = sum(op == "D" for *_, op in last.values())
     ends = KeyEnds(min(last, default=None), max(last, default=None))
-    assert summaries == [PieceSummary(counts_of([records]), len(last), deleted, ends)]
+    assert summaries == [PieceSummary(counts_of([records]), KeyCounts(len(last), deleted), ends)]
 
 
 @given(TASKS, st.integers(1, 5))
@@ -157,7 +168,7 @@ def test_buckets_share_no_key_and_lose_none(tasks: list[list[Record]], buckets: 
 def test_the_order_of_the_parts_does_not_matter(tasks: list[list[Record]]) -> None:
     """Spark may repeat a task with its parts in another order, also if two records are equally late."""
     parts = shuffled(tasks, 1).parts
-    chosen = [{some for some in choose_lines(WINDOW, each) if isinstance(some[1], bytes)} for each in
+    chosen = [{some for some in choose_lines(WINDOW, [].append, each) if isinstance(some[1], bytes)} for each in
               (parts, parts[::-1])]  # fmt: skip
     assert chosen[0] == chosen[1]
 
@@ -181,7 +192,7 @@ def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch,
     assert sorted(sizes) == [48, 96, 96]
     assert sorted(len(some) for _, some in found.numbers if isinstance(some, bytes)) == [4, 8, 8]
     piece = Piece(0, [staged(tmp_path, 0, records)])
-    assert len(list(pack_only_piece(f"file://{tmp_path}", SCHEMA, ["c0"], WINDOW, lambda _: None, piece))) == 5
+    assert len(list(pack_only_piece(f"file://{tmp_path}", SCHEMA, ["c0"], WINDOW, lambda _: None, every, piece))) == 5
 
 
 def test_a_piece_without_last_records_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +201,7 @@ def test_a_piece_without_last_records_is_not_read_again(monkeypatch: pytest.Monk
     monkeypatch.setattr(key_buckets, "read_verified", lambda store, files: once(store, read.extend(files) or files))
     found = shuffled([[("I", 5, 0, 1, "old")], [("U", 6, 0, 1, "new")]], 2)
     assert [file.key for file in read] == [f"{FOLDER}/{number}.csv" for number in (0, 1, 1)]
-    assert [summary.keys for summary in found.summaries] == [0, 1]
+    assert [summary.last.keys for summary in found.summaries] == [0, 1]
 
 
 def test_lines_that_no_manifest_counts_are_left_to_spark_sql(tmp_path: Path) -> None:
@@ -220,13 +231,13 @@ def test_files_that_change_between_the_steps_are_refused(tmp_path: Path, changed
         staged(tmp_path, 1, [("I", 6, 0, 3, "c")]),
     ]
     root = f"file://{tmp_path}"
-    numbers = list(choose_lines(WINDOW, index_keys(root, SCHEMA, WINDOW, SECRET, 1, Piece(0, files))))
+    numbers = list(choose_lines(WINDOW, [].append, index_keys(root, SCHEMA, WINDOW, SECRET, 1, Piece(0, files))))
     if changed:
         staged(tmp_path, 0, changed)
     else:
         (tmp_path / files[0].key).unlink()
     with pytest.raises(StagedDataError, match=r"a staged file (has changed|is missing)"):
-        list(pack_records(root, SCHEMA, ["c0"], lambda _: None, numbers))
+        list(pack_records(root, SCHEMA, ["c0"], lambda _: None, every, numbers))
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from loader.materialise.collapse import native_tasks, record_files
 from loader.materialise.iceberg.data_files import DataFiles
-from loader.materialise.merge import merge_stages, row_files
+from loader.materialise.merge import merge_stages, row_files, table_merge
 from loader.materialise.parquet import row_writer, table_files, task_files
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
@@ -93,6 +94,7 @@ def test_rows_and_column_bounds_are_those_of_spark(
     lake.staging.interval(P0, P1, [(schema, every_change()) for schema in (EVERY, copy)], parts=3)
     assert [one.status for one in lake.merged().tables] == ["applied", "applied"]
     assert sorted(written) == [False, True]
+    assert on_disk(lake) == named(lake, EVERY, copy)
     assert lake.bag(EVERY.name) == lake.bag(copy.name)
     independent = [sorted(map(repr, by_pyiceberg(lake, schema.name))) for schema in (EVERY, copy)]
     assert independent[0] == independent[1]
@@ -173,15 +175,50 @@ def test_columns_of_others_are_null_and_wider_columns_are_kept(lake: Lake, writt
 
 
 def test_a_warehouse_elsewhere_is_written_by_spark(
-    lake: Lake, written: list[bool], monkeypatch: pytest.MonkeyPatch
+    lake: Lake, written: list[bool], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     work_in_tasks(monkeypatch)
     monkeypatch.setattr(native_tasks, "MANY_ROWS", 0)
     monkeypatch.setattr(task_files, "sibling_folder", lambda *_: None)
     load(lake, ORDERS, [(1, "one")])
-    merge(lake, ORDERS, [Change("I", NEW, 1, (2, "two"))])
-    assert written == [False]
+    with caplog.at_level(logging.INFO):
+        merge(lake, ORDERS, [Change("I", NEW, 1, (2, "two"))])
+    assert "inserted by Spark: the warehouse is not next to the staging area" in caplog.text
+    assert written == []
     assert lake.rows(ORDERS) == {(1,): (1, "one"), (2,): (2, "two")}
+
+
+def test_files_of_tasks_do_not_outlive_a_change_of_the_columns(
+    lake: Lake, written: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another tool adds a column after the tasks have written their files. Spark inserts the records of the tasks."""
+    work_in_tasks(monkeypatch)
+    monkeypatch.setattr(native_tasks, "MANY_ROWS", 0)
+    apply = table_merge._merge
+
+    def change_and_apply(*arguments: Any) -> Any:
+        assert len(on_disk(lake)) == 3
+        lake.sql("ALTER TABLE lake.shop.orders ADD COLUMN own int")
+        return apply(*arguments)
+
+    monkeypatch.setattr(table_merge, "_merge", change_and_apply)
+    load(lake, ORDERS, [(1, "one")])
+    merge(lake, ORDERS, [Change("I", NEW, 1, (2, "two")), Change("U", NEW + 1, 0, (1, "eins"))], parts=2)
+    assert written == [False]
+    assert lake.rows(ORDERS) == {(1,): (1, "eins"), (2,): (2, "two")}
+    assert on_disk(lake) == named(lake, ORDERS)
+
+
+def on_disk(lake: Lake) -> set[str]:
+    """The names of all data files."""
+    return {path.name for path in (lake.folder / "warehouse").rglob("*.parquet") if "deletes" not in path.name}
+
+
+def named(lake: Lake, *schemas: TableSchema) -> set[str]:
+    """The names of the data files that snapshots of the tables have or had."""
+    name = "SELECT file_path FROM {}.all_data_files"
+    found = [lake.sql(name.format(lake.warehouse.name(schema.name))) for schema in schemas]
+    return {row.file_path.rpartition("/")[2] for rows in found for row in rows}
 
 
 def test_a_folder_that_cannot_be_written_fails_and_leaves_no_file(
