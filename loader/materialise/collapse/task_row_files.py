@@ -51,8 +51,7 @@ class TaskRowFiles:
         if not rows.equals(self._rows) or deleted != self._deleted:
             raise NotSupportedNatively("the columns of the table have changed")
         self._is_taken = True
-        for file in self._written():
-            files.add(file)
+        files.add(self._written())
 
     def discard(self) -> None:
         """Delete the files unless `write` has added them."""

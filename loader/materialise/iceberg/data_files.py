@@ -9,6 +9,7 @@ import logging
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -24,6 +25,8 @@ _KINDS = ("write.format.default", "write.parquet.compression-codec", "write.parq
 """Names, or beginnings of names, of the properties that choose the kind of the files."""
 _PLAIN = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
 _DEFAULTS = {"initial-default", "write-default"}
+_FOOTERS = 8
+"""Footers of files that are read at the same time. Each is a few KB."""
 _HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _TYPES = {
@@ -136,9 +139,11 @@ class DataFiles:
         local = self._class("org.apache.iceberg.Files").localInput(str(file))
         self._add(WrittenFile(location, file.stat().st_size, content), local)
 
-    def add(self, file: WrittenFile) -> None:
-        """Add a file that another process wrote. Its footer is read through the table's file system."""
-        self._add(file, self._table.io().newInputFile(file.location))
+    def add(self, written: Iterable[WrittenFile]) -> None:
+        """Add files that other processes wrote. Their footers are read through the table's file system."""
+        with ThreadPoolExecutor(_FOOTERS) as pool:
+            for _ in pool.map(lambda file: self._add(file, self._table.io().newInputFile(file.location)), written):
+                pass
 
     def _add(self, file: WrittenFile, source: JavaObject) -> None:
         rule = self._class("org.apache.iceberg.MetricsConfig").forTable(self._table)

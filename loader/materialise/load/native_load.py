@@ -63,8 +63,7 @@ def _write_in_tasks(session: SparkSession, store: Store, work: Work, rows: RowFo
     planned = list(zip(choose_places(files, store.root, len(groups)), groups, strict=True))
     with left_to_spark():
         written = Tasks(session, {"root": store.root}).each(partial(_write_file_in_task, store.root, rows), planned)
-    for file in written:
-        files.add(file)
+    files.add(written)
 
 
 def _write_file_in_task(root: str, rows: RowFormat, planned: tuple[FilePlace, Sequence[StagedFile]]) -> WrittenFile:
