@@ -49,7 +49,6 @@ _FEWEST_BYTES = 16 * 1024 * 1024
 _BUCKET_ROWS = 1_000_000
 """Records in a bucket if each has a key of its own. A task takes some 200 bytes of memory for each."""
 
-
 Report = Callable[[PieceSummary], None]
 Take = Callable[[pa.Table], pa.Table]
 Pack = Callable[[Report, Take], "RDD[bytes]"]

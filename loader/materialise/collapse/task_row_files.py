@@ -50,8 +50,8 @@ class TaskRowFiles:
         """Add the files that are already written: see RecordFiles."""
         if not rows.equals(self._rows) or deleted != self._deleted:
             raise NotSupportedNatively("the columns of the table have changed")
-        self._is_taken = True
         files.add(self._written())
+        self._is_taken = True
 
     def discard(self) -> None:
         """Delete the files unless `write` has added them."""
