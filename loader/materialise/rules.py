@@ -99,8 +99,14 @@ def rule_of(rules: Iterable[TableRule], table: TableName) -> TableRule:
     return next((rule for rule in rules if matches(table, rule.tables)), DEFAULT)
 
 
-def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName) -> None:
+def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName, *, is_empty: bool = False) -> None:
     """Verify that a table was made with this rule. A table without recorded rule is a mirror.
+
+    Args:
+        properties: of the table.
+        rule: of the configuration.
+        table: the table.
+        is_empty: it has no snapshot, since its first merge has failed.
 
     Raises:
         UsageError: the table was made with another rule.
@@ -115,6 +121,7 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
         why="; ".join(
             f"{name.removeprefix(_PREFIX)} of the table is {made[name]!r}, not {wanted[name]!r}" for name in names
         ),
-        hint=f"undo the change of the rule; or drop the table in the warehouse, then: {table.load_again}",
+        hint="undo the change of the rule; or drop the table in the warehouse, then: "
+        + ("loader run" if is_empty else table.load_again),
         table=table,
     )

@@ -3,7 +3,8 @@
 A task of the first step indexes a piece: some staged files. It puts the hashes of its keys and the numbers of
 the lines with their last records into buckets by the hash. A task of the second step gets whole buckets, and finds the
 last record of each key among all pieces. A task of the third step gets the numbers of these lines in a piece. It reads
-the piece again, converts only these lines, and packs them as Arrow streams.
+the piece again, converts only these lines, and packs all or some of their columns as Arrow streams. It can also write
+the records elsewhere.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def pack_records(
     schema: TableSchema,
     key: Sequence[str],
     report: Callable[[PieceSummary], None],
-    take: Callable[[pa.Table], pa.Table],
+    take: Callable[[int, pa.Table], pa.Table],
     numbers: Iterable[tuple[int, LineNumbers | PieceCounts]],
 ) -> Iterator[bytes]:
     """Yield the last records in one piece, packed.
@@ -127,7 +128,7 @@ def pack_records(
         schema: of the files.
         key: the key columns in the records.
         report: gets a summary of the records.
-        take: gets the records, and returns what to pack of them: all or some of their columns.
+        take: gets the number of the piece and the records. Returns the records with the columns to pack.
         numbers: of lines of the piece, from all tasks of the second step, in any order.
 
     Raises:
@@ -145,7 +146,7 @@ def pack_records(
         files = counted.piece.files if wanted.any() else ()
         records = _read_records(read_verified(open_store(root), files), wanted, schema)
         report(_summary(records, key, counted.counts))
-        yield from _packed(take(records))
+        yield from _packed(take(counted.piece.number, records))
 
 
 def pack_only_piece(
@@ -154,7 +155,7 @@ def pack_only_piece(
     key: Sequence[str],
     window: Window,
     report: Callable[[PieceSummary], None],
-    take: Callable[[pa.Table], pa.Table],
+    take: Callable[[int, pa.Table], pa.Table],
     piece: Piece,
 ) -> Iterator[bytes]:
     """Yield the last records of the only piece, packed. All steps are one task.
@@ -173,11 +174,18 @@ def pack_only_piece(
         RuntimeError: kernels cannot read it, see `why_not_native`.
     """
     with left_by_task():
-        lines = read_verified(open_store(root), piece.files)
-        records, hashes = _index(lines, piece, schema, os.urandom(16))
-        found = _read_records(lines, _last(records, hashes, window), schema)
-        report(_summary(found, key, Counts(*count_records(records, window))))
-        yield from _packed(take(found))
+        counts, records = _read_only_piece(root, schema, window, piece)
+        report(_summary(records, key, counts))
+        yield from _packed(take(piece.number, records))
+
+
+def keep_all_columns(_: int, records: pa.Table) -> pa.Table:
+    """Return the records, as `take` of `pack_records`."""
+    return records
+
+
+def ignore_summary(_: PieceSummary) -> None:
+    """Do nothing, as `report` of `pack_records`."""
 
 
 def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Iterator[pa.RecordBatch]:
@@ -185,6 +193,13 @@ def unpack_records(columns: Sequence[str], packed: Iterable[pa.Buffer]) -> Itera
     for records in packed:
         with pa.ipc.open_stream(records) as stream:
             yield from (found.select(columns) for found in stream)
+
+
+def _read_only_piece(root: str, schema: TableSchema, window: Window, piece: Piece) -> tuple[Counts, pa.Table]:
+    """Return the numbers of all records, and the last records."""
+    lines = read_verified(open_store(root), piece.files)
+    records, hashes = _index(lines, piece, schema, os.urandom(16))
+    return Counts(*count_records(records, window)), _read_records(lines, _last(records, hashes, window), schema)
 
 
 def _read_records(lines: Bytes, wanted: Bytes, schema: TableSchema) -> pa.Table:

@@ -56,7 +56,7 @@ def mapped_rows(
     return rows.mapPartitions(lambda given: run([given]))
 
 
-def partition_number() -> int:
+def _partition_number() -> int:
     """Return the number of the partition that this task works on."""
     context = TaskContext.get()
     if context is None:
@@ -78,7 +78,7 @@ class Reports(Generic[_Found]):
 
     def add(self, report: _Found) -> None:
         """Tell the driver, in a task."""
-        self._found.add({partition_number(): report})
+        self._found.add({_partition_number(): report})
 
     @property
     def found(self) -> list[_Found]:

@@ -29,11 +29,10 @@ from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.key_range import key_between, key_texts
 from loader.materialise.collapse.multiset import net_changes
 from loader.materialise.collapse.native import collapse_natively
-from loader.materialise.collapse.native_tasks import collapse_in_tasks
+from loader.materialise.collapse.native_tasks import OpenTable, collapse_in_tasks
 from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier
@@ -46,7 +45,7 @@ _PARTITION_BYTES = 32 * 1024 * 1024
 _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
 
-def collapse(session: SparkSession, store: Store, work: Work, metadata: TableMetadata | None = None) -> Changes:
+def collapse(session: SparkSession, store: Store, work: Work, open_table: OpenTable | None = None) -> Changes:
     """Read the files of `work`, check them against their manifest, and collapse them.
 
     If the collapsed records lack columns, the changes are `partial`: see `complete_changes`.
@@ -55,7 +54,7 @@ def collapse(session: SparkSession, store: Store, work: Work, metadata: TableMet
         session: of the table's catalog.
         store: the staging area.
         work: what to collapse.
-        metadata: of the table, if the rows are to be inserted into its columns as they are now.
+        open_table: see `collapse_in_tasks`.
 
     Raises:
         StagedDataError: a file is missing or changed, a line is not in the staging format, or the manifest counts other
@@ -64,7 +63,7 @@ def collapse(session: SparkSession, store: Store, work: Work, metadata: TableMet
     """
     return (
         collapse_natively(session, store, work)
-        or collapse_in_tasks(session, store, work, metadata)
+        or collapse_in_tasks(session, store, work, open_table)
         or _collapse_by_sql(session, store, work)
     )
 

@@ -28,11 +28,19 @@ from loader.materialise.collapse.native_records import (
     record_types,
 )
 from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
-from loader.materialise.collapse.task_row_files import TaskRowFiles, row_files_of_tasks
+from loader.materialise.collapse.task_row_files import TaskRowFiles, plan_task_files
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
-from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
+from loader.native_collapse.key_buckets import (
+    choose_lines,
+    ignore_summary,
+    index_keys,
+    keep_all_columns,
+    pack_only_piece,
+    pack_records,
+    unpack_records,
+)
 from loader.native_collapse.key_ends import join_ends
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.pieces import Counts, KeyCounts, Piece, PieceSummary, Window
@@ -49,14 +57,14 @@ _FEWEST_BYTES = 16 * 1024 * 1024
 _BUCKET_ROWS = 1_000_000
 """Records in a bucket if each has a key of its own. A task takes some 200 bytes of memory for each."""
 
-Report = Callable[[PieceSummary], None]
-Take = Callable[[pa.Table], pa.Table]
-Pack = Callable[[Report, Take], "RDD[bytes]"]
+OpenTable = Callable[[], TableMetadata | None]
+"""Returns the table, which it creates if need be; None if its columns change before the rows are inserted."""
+_Pack = Callable[[Callable[[PieceSummary], None], Callable[[int, pa.Table], pa.Table]], "RDD[bytes]"]
 """Returns what `key_buckets.pack_records` yields for each piece, given `report` and `take`."""
 
 
 def collapse_in_tasks(
-    session: SparkSession, store: Store, work: Work, metadata: TableMetadata | None = None
+    session: SparkSession, store: Store, work: Work, open_table: OpenTable | None = None
 ) -> Changes | None:
     """Return the changes; None if the driver is also the executor, or if Spark SQL must collapse the records.
 
@@ -64,55 +72,57 @@ def collapse_in_tasks(
         session: of the tasks.
         store: the staging area.
         work: what to collapse.
-        metadata: of the table. With it, the tasks also write data files, if there are many rows or there is one task.
+        open_table: the tasks also write data files of the table if there are many rows, or if there is one task.
     """
     if on_one_machine(session) or not has_last_records(work):
         return None
     with ExitStack() as kept:
         try:
             with left_to_spark():
-                return _collapse(session, store, work, metadata, kept)
+                return _collapse(session, store, work, open_table, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
             return None
 
 
 def _collapse(
-    session: SparkSession, store: Store, work: Work, metadata: TableMetadata | None, kept: ExitStack
+    session: SparkSession, store: Store, work: Work, open_table: OpenTable | None, kept: ExitStack
 ) -> Changes:
     pieces = _pieces(session, work)
     (group,) = work.file_groups
     (counted,) = group.ranges
     window = counted.after_seqno, counted.last_seqno
     if len(pieces) == 1:
-        pack, whole = _pack_one(session, store.root, work, window, pieces), True
+        pack, has_many = _pack_one(session, store.root, work, window, pieces), True
     else:
         pack, last = _pack_each(session, store.root, work, window, pieces)
         # Spark gives each of several data files of few rows a range of keys, and these files would have all keys.
-        whole = _rows(last, work) >= MANY_ROWS
-    written = row_files_of_tasks(session, metadata, work, store.root, len(pieces)) if metadata and whole else None
+        has_many = _count_rows(last, work) >= MANY_ROWS
+    table = open_table() if open_table and has_many else None
+    files = plan_task_files(session, table, work, store.root, len(pieces)) if table else None
     reports = Reports[PieceSummary](session)
-    if written:
-        kept.callback(written.discard)
-    packed = _kept(pack(reports.add, written.write_piece if written else _all_columns), kept)
+    packed = _persist(pack(reports.add, files.write_piece if files else keep_all_columns), kept)
+    if files:
+        kept.callback(files.discard)
     summaries = reports.fill(packed)
-    records = _kept(pack(_no_report, _all_columns), kept) if written else packed
-    return _changes(session, packed, records, summaries, work, written, kept)
+    if files:
+        files.take_reported()
+    records = _persist(pack(ignore_summary, keep_all_columns), kept) if files else packed
+    return _changes(session, packed, records, summaries, work, files, kept)
 
 
-def _pack_one(session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]) -> Pack:
+def _pack_one(session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]) -> _Pack:
     """Return what packs the last records of a single piece."""
     schema, key = work.file_groups[0].schema, key_places(work.schema)
 
-    def pack(report: Report, take: Take) -> RDD[bytes]:
-        return task_rows(session, root, partial(pack_only_piece, root, schema, key, window, report, take), pieces)
-
-    return pack
+    return lambda report, take: task_rows(
+        session, root, partial(pack_only_piece, root, schema, key, window, report, take), pieces
+    )
 
 
 def _pack_each(
     session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]
-) -> tuple[Pack, KeyCounts]:
+) -> tuple[_Pack, KeyCounts]:
     """Find the lines with the last records. Return what packs them, and their numbers."""
     schema, key = work.file_groups[0].schema, key_places(work.schema)
     buckets = _buckets(session, len(pieces), work.rows)
@@ -121,27 +131,19 @@ def _pack_each(
     reports = Reports[KeyCounts](session)
     lines = mapped_rows(session, parts, partial(choose_lines, window, reports.add)).partitionBy(len(pieces), int)
 
-    def pack(report: Report, take: Take) -> RDD[bytes]:
-        return mapped_rows(session, lines, partial(pack_records, root, schema, key, report, take), root=root)
+    last = reduce(KeyCounts.plus, reports.run(lines))
+    return lambda report, take: mapped_rows(
+        session, lines, partial(pack_records, root, schema, key, report, take), root=root
+    ), last
 
-    return pack, reduce(KeyCounts.plus, reports.run(lines))
 
-
-def _kept(packed: RDD[bytes], kept: ExitStack) -> RDD[bytes]:
-    """Return what the first action keeps until the release."""
+def _persist(packed: RDD[bytes], kept: ExitStack) -> RDD[bytes]:
+    """Return packed records that the first action keeps until the release."""
     kept.callback(packed.unpersist)
     return packed.persist(StorageLevel.MEMORY_AND_DISK)
 
 
-def _all_columns(records: pa.Table) -> pa.Table:
-    return records
-
-
-def _no_report(_: PieceSummary) -> None:
-    pass
-
-
-def _rows(last: KeyCounts, work: Work) -> int:
+def _count_rows(last: KeyCounts, work: Work) -> int:
     """Return the number of rows to insert for last records."""
     return last.keys - (last.deleted if work.rule.mode == "mirror" else 0)
 
@@ -164,7 +166,7 @@ def _changes(
     records: RDD[bytes],
     summaries: Sequence[PieceSummary],
     work: Work,
-    written: TaskRowFiles | None,
+    files: TaskRowFiles | None,
     kept: ExitStack,
 ) -> Changes:
     """Return the changes. `packed` has at least the key columns of the records."""
@@ -176,7 +178,7 @@ def _changes(
     return Changes(
         frame=add_text_columns(_unpacked(session, records, types).withColumn("_new", sf.lit(True)), work),
         keys=last.keys,
-        rows_to_insert=_rows(last, work),
+        rows_to_insert=_count_rows(last, work),
         rows_to_delete=0,
         within=key_between(*join_ends(summary.ends for summary in summaries), work),
         inserts=counts.new["I"],
@@ -185,7 +187,7 @@ def _changes(
         misfits={},
         partial=False,
         key_frame=_unpacked(session, packed, {place: types[place] for place in key_places(work.schema)}),
-        record_files=written,
+        record_files=files,
         kept=kept.pop_all(),
     )
 

@@ -1,4 +1,4 @@
-"""Writes collapsed records, which kernels have left in files or in Spark's memory, as data files of their table."""
+"""Writes collapsed records, which kernels have left in files, as data files of their table."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from loader.materialise.parquet.task_files import FilePlace, choose_places, writ
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
-from loader.spark.task_rows import Reports, partition_number
+from loader.spark.task_rows import Reports
 
 _LOG = logging.getLogger(__name__)
 _Report = Callable[[WrittenFile | None], None]
@@ -39,33 +39,38 @@ class TaskRowFiles:
     ) -> None:
         self._files, self._rows, self._places, self._deleted = files, rows, places, deleted
         self._reports = Reports[WrittenFile | None](session)
-        self._is_taken = False
+        self._written = list[WrittenFile]()
+        self._are_added = False
 
     @property
-    def write_piece(self) -> Callable[[pa.Table], pa.Table]:
-        """Writes the rows of a task's records. Returns the columns of the records that are still needed."""
+    def write_piece(self) -> Callable[[int, pa.Table], pa.Table]:
+        """Writes the rows of a piece in a task. Returns the columns of the records that are still needed."""
         return partial(_write_piece, self._rows, self._places, self._reports.add, self._deleted)
+
+    def take_reported(self) -> None:
+        """Take the files that the tasks have reported. Tasks that are repeated later write files that nobody uses."""
+        reports = self._reports.found
+        if len(reports) != len(self._places):
+            raise AssertionError(f"{len(reports)} of {len(self._places)} pieces have reported their files")
+        self._written = [file for file in reports if file]
 
     def write(self, rows: RowFormat, files: DataFiles, *, deleted: bool) -> None:
         """Add the files that are already written: see RecordFiles."""
-        if not rows.equals(self._rows) or deleted != self._deleted:
-            raise NotSupportedNatively("the columns of the table have changed")
-        files.add(self._written())
-        self._is_taken = True
+        if files.table != self._files.table or not rows.equals(self._rows) or deleted != self._deleted:
+            raise NotSupportedNatively("the table has changed since its data files were written")
+        files.add(self._written)
+        self._are_added = True
 
     def discard(self) -> None:
         """Delete the files unless `write` has added them."""
-        if not self._is_taken:
-            self._files.delete_files([file.location for file in self._written()])
-
-    def _written(self) -> list[WrittenFile]:
-        return [file for file in self._reports.found if file]
+        if not self._are_added:
+            self._files.delete_files([file.location for file in self._reports.found if file])
 
 
-def row_files_of_tasks(
+def plan_task_files(
     session: SparkSession, metadata: TableMetadata, work: Work, root: str, pieces: int
 ) -> TaskRowFiles | None:
-    """Return what writes the rows of each piece. Return None if only Spark can write the table.
+    """Return the data files that tasks write, one for each piece. Return None if only Spark can write the table.
 
     Args:
         session: of a cluster.
@@ -86,9 +91,9 @@ def row_files_of_tasks(
 
 
 def _write_piece(
-    rows: RowFormat, places: Sequence[FilePlace], report: _Report, deleted: bool, records: pa.Table
+    rows: RowFormat, places: Sequence[FilePlace], report: _Report, deleted: bool, number: int, records: pa.Table
 ) -> pa.Table:
-    """Write the records of this task's partition into a file, and return their key columns."""
+    """Write the last records of a piece into a file, and return their key columns."""
     found = rows_to_insert(records, rows, deleted=deleted)
-    report(write_file([found], rows.fields, places[partition_number()]) if len(found) else None)
+    report(write_file([found], rows.fields, places[number]) if len(found) else None)
     return records.select(key_places(rows.records))

@@ -25,8 +25,8 @@ _KINDS = ("write.format.default", "write.parquet.compression-codec", "write.parq
 """Names, or beginnings of names, of the properties that choose the kind of the files."""
 _PLAIN = {"write.format.default": "parquet", "write.parquet.compression-codec": "zstd"}
 _DEFAULTS = {"initial-default", "write-default"}
-_FOOTERS = 8
-"""Footers of files that are read at the same time. Each is a few KB."""
+_AT_ONCE = 8
+"""Files whose footers are read, or that are deleted, at the same time."""
 _HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _TYPES = {
@@ -100,6 +100,7 @@ class DataFiles:
 
     Attributes:
         columns: the names by ids of the table's columns.
+        table: the table's id and location.
 
     Args:
         session: the session of the table's catalog.
@@ -110,6 +111,7 @@ class DataFiles:
         self._gateway: Any = cast("Any", session.sparkContext)._gateway
         self._table = metadata.table
         self.columns = metadata.column_ids
+        self.table = str(self._table.uuid()), str(self._table.location())
         self._name = uuid.uuid4().hex
         self.entries: list[JavaObject] = []
 
@@ -141,7 +143,7 @@ class DataFiles:
 
     def add(self, written: Iterable[WrittenFile]) -> None:
         """Add files that other processes wrote. Their footers are read through the table's file system."""
-        with ThreadPoolExecutor(_FOOTERS) as pool:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
             for _ in pool.map(lambda file: self._add(file, self._table.io().newInputFile(file.location)), written):
                 pass
 
@@ -199,14 +201,18 @@ class DataFiles:
         commit_properties(change, properties)
 
     def delete(self) -> None:
-        """Delete the files, which no snapshot may have. An error of the file system is only logged."""
+        """Delete the files. No snapshot may reference them. An error of the file system is only logged."""
         self.delete_files([entry.location() for entry in self.entries])
         self.entries.clear()
 
     def delete_files(self, locations: Iterable[str]) -> None:
         """Delete files of the table that were not added, as `delete` does."""
-        for location in locations:
-            try:
-                self._table.io().deleteFile(location)
-            except Exception as error:  # maintenance removes the file
-                _LOG.warning("%s was not deleted: %s", location, error)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _ in pool.map(self._delete_file, locations):
+                pass
+
+    def _delete_file(self, location: str) -> None:
+        try:
+            self._table.io().deleteFile(location)
+        except Exception as error:  # maintenance removes the file
+            _LOG.warning("%s was not deleted: %s", location, error)

@@ -95,7 +95,7 @@ class MergePlanner:
         if state is None:
             return idle_result(table, None, "unchanged", target)
         if metadata:
-            check_rule(metadata.properties, rule, table)
+            check_rule(metadata.properties, rule, table, is_empty=metadata.head is None)
         if (after_gap := chain.find_drop_in_gap(table, state.applied)) is not None:
             state = replace(state, applied=after_gap, state="gone")
         if metadata and applied and applied.seqno > target:

@@ -28,6 +28,7 @@ def write_row_files(warehouse: Warehouse, rows: RowFiles) -> DataFiles | None:
     """
     deleted = rows.work.rule.mode != "mirror"
     files = write_table_files(warehouse, rows.work, partial(rows.records.write, deleted=deleted), "inserted")
-    if files and files.rows != rows.expected:
-        raise AssertionError(f"the data files of {rows.work.name} have {files.rows} rows, not {rows.expected}")
+    if files and (found := files.rows) != rows.expected:
+        files.delete()
+        raise AssertionError(f"the data files of {rows.work.name} have {found} rows, not {rows.expected}")
     return files

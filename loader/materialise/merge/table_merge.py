@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, MutableMapping
-from functools import partial
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import cache, partial
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
@@ -90,20 +90,33 @@ def _attempt(
     # A merge of rows without a key adds to the rows that are there.
     if merge.rule.mode == "history" or not all(work.schema.key for work in merge.works):
         _check_ends_with_merge(warehouse, table, metadata)
-    metadata = metadata or _create_table(warehouse, chain, merge)
+    open_table = cache(lambda: metadata or _create_table(warehouse, chain, merge))
     changes: dict[int, Changes] = {}
     try:
         for place, stage in enumerate(merge.stages):
             if isinstance(stage, Work):
-                kept = metadata if merge.keeps_columns else None
-                changes[place] = collapse(warehouse.session, chain.store, stage, kept)
+                ready = partial(_ready_table, warehouse, merge, stage, open_table)
+                changes[place] = collapse(warehouse.session, chain.store, stage, ready)
+        applied = metadata.applied if metadata else None
         may_skip = not commit_position and merge.target == target
-        if metadata.applied and may_skip and _is_noop(merge, changes, metadata, metadata.applied):
-            return idle_result(table, metadata.applied, "unchanged", target)
-        return _merge(warehouse, chain, merge, changes, metadata)
+        if metadata and applied and may_skip and _is_noop(merge, changes, metadata, applied):
+            return idle_result(table, applied, "unchanged", target)
+        return _merge(warehouse, chain, merge, changes, open_table())
     finally:
         for collapsed in changes.values():
             collapsed.release()
+
+
+def _ready_table(
+    warehouse: Warehouse, merge: Merge, work: Work, open_table: Callable[[], TableMetadata]
+) -> TableMetadata | None:
+    """Return the table for whose columns data files can be written now; None if the merge changes its columns."""
+    if not merge.keeps_columns:
+        return None
+    metadata = open_table()
+    layout = warehouse.layout(metadata, merge.name)
+    same = (layout.columns, layout.schema) == (work.layout.columns, work.layout.schema)
+    return metadata if same else None
 
 
 def _check_ends_with_merge(warehouse: Warehouse, table: TableName, metadata: TableMetadata | None) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from loader.errors import UsageError
 from loader.model.gtid import GtidSet, missing_gtids, parse_gtid_set
 from loader.model.position import Position
-from loader.reader.seek.position_spec import After, parse_place
+from loader.reader.seek.position_spec import After, Place, parse_place, place_of
 from loader.settings import SourceSettings
 from loader.source.continuity import check_not_purged, executed_gtids
+from loader.staging.chain import PlanChain
+from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 def find_log_position(settings: SourceSettings, text: str) -> Position:
     """Return the transaction boundary that a text names; see loader.reader.seek.position_spec for its forms.
 
-    A time means the first transaction committed then or later. A GTID set means the first transaction outside of it.
+    A time means the first transaction committed then or later. A GTID set means the first transaction outside of it. A
+    seqno is one of the source's chain, if the chain has begun.
 
     Raises:
         UsageError: the text names nothing, a position inside a transaction or outside of the log, a time to come, or
@@ -30,13 +33,31 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     # Not at the top: the search loads the kernels of the codec.
     from loader.reader.seek.seek import Locator
 
-    place = parse_place(text)
+    place = _unshifted(settings, int(text)) if text.isdigit() else parse_place(text)
     if isinstance(place, After):
         _check_executed(settings, place.gtids)
     found = Locator(_files(settings)).find(place)
     if found is None:
         raise UsageError(f"{text} is in the future", hint="give an earlier time, or: end", source=settings.name)
     return found
+
+
+def _unshifted(settings: SourceSettings, seqno: int) -> Place:
+    """Return where a seqno of the chain is in the log that is read now.
+
+    Raises:
+        UsageError: it is in the log of an earlier generation, or it is no seqno.
+    """
+    generation = PlanChain(open_store(settings.staging_root), settings.name).generation()
+    if generation is None or not generation.shift:
+        return parse_place(str(seqno))
+    if seqno < generation.start_position.seqno(generation.shift):
+        raise UsageError(
+            f"{seqno} is in an earlier log than the one that is read now",
+            hint=f"give a place in this log, from {generation.start} on",
+            source=settings.name,
+        )
+    return place_of(Position.of_seqno(generation.start_position.basename, seqno, generation.shift))
 
 
 def _check_executed(settings: SourceSettings, gtids: GtidSet) -> None:

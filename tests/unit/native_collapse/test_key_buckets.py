@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 from loader.errors import StagedDataError
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import key_buckets
-from loader.native_collapse.key_buckets import choose_lines, index_keys, pack_only_piece, pack_records, unpack_records
+from loader.native_collapse.key_buckets import (
+    choose_lines,
+    ignore_summary,
+    index_keys,
+    keep_all_columns,
+    pack_only_piece,
+    pack_records,
+    unpack_records,
+)
 from loader.native_collapse.key_ends import KeyEnds
 from loader.native_collapse.pieces import Counts, KeyCounts, KeyPart, Piece, PieceCounts, PieceSummary
 from loader.staging.documents import StagedFile
@@ -80,21 +88,14 @@ def shuffled(tasks: Sequence[Sequence[Record]], buckets: int) -> Shuffled:
         root = f"file://{name}"
         parts = [part for piece in pieces for part in index_keys(root, SCHEMA, WINDOW, SECRET, buckets, piece)]
         parts.reverse()
-        last, of_bucket = (
-            list[KeyCounts](),
-            [[part for part in parts if part[0] == number] for number in range(buckets)],
-        )
+        last = list[KeyCounts]()
+        of_bucket = [[part for part in parts if part[0] == number] for number in range(buckets)]
         numbers = [some for each in of_bucket for some in choose_lines(WINDOW, last.append, each)]
         summaries, packed = list[PieceSummary](), list[bytes]()
         for piece in pieces:
             of_piece = [some for some in numbers if some[0] == piece.number]
-            packed += pack_records(root, SCHEMA, ["c0"], summaries.append, every, of_piece)
+            packed += pack_records(root, SCHEMA, ["c0"], summaries.append, keep_all_columns, of_piece)
         return Shuffled(parts, numbers, reduce(KeyCounts.plus, last), summaries, rows_of(packed))
-
-
-def every(records: pa.Table) -> pa.Table:
-    """All columns are packed."""
-    return records
 
 
 def rows_of(packed: Iterable[bytes]) -> list[dict[str, Any]]:
@@ -143,7 +144,9 @@ def test_one_task_finds_the_last_records_of_the_only_piece(records: list[Record]
     summaries = list[PieceSummary]()
     with TemporaryDirectory() as name:
         piece = Piece(0, [staged(Path(name), number, each) for number, each in enumerate((records[:5], records[5:]))])
-        packed = list(pack_only_piece(f"file://{name}", SCHEMA, ["c0"], WINDOW, summaries.append, every, piece))
+        packed = list(
+            pack_only_piece(f"file://{name}", SCHEMA, ["c0"], WINDOW, summaries.append, keep_all_columns, piece)
+        )
     last = last_of([records])
     assert {row["c0"]: (row["_seqno"], row["_row_offset"], row["_op"]) for row in rows_of(packed)} == last
     deleted = sum(op == "D" for *_, op in last.values())
@@ -192,7 +195,12 @@ def test_what_spark_shuffles_and_keeps_is_small(monkeypatch: pytest.MonkeyPatch,
     assert sorted(sizes) == [48, 96, 96]
     assert sorted(len(some) for _, some in found.numbers if isinstance(some, bytes)) == [4, 8, 8]
     piece = Piece(0, [staged(tmp_path, 0, records)])
-    assert len(list(pack_only_piece(f"file://{tmp_path}", SCHEMA, ["c0"], WINDOW, lambda _: None, every, piece))) == 5
+    assert (
+        len(
+            list(pack_only_piece(f"file://{tmp_path}", SCHEMA, ["c0"], WINDOW, ignore_summary, keep_all_columns, piece))
+        )
+        == 5
+    )
 
 
 def test_a_piece_without_last_records_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +245,7 @@ def test_files_that_change_between_the_steps_are_refused(tmp_path: Path, changed
     else:
         (tmp_path / files[0].key).unlink()
     with pytest.raises(StagedDataError, match=r"a staged file (has changed|is missing)"):
-        list(pack_records(root, SCHEMA, ["c0"], lambda _: None, every, numbers))
+        list(pack_records(root, SCHEMA, ["c0"], ignore_summary, keep_all_columns, numbers))
 
 
 def test_a_value_that_does_not_fit_is_left_to_spark_sql() -> None:

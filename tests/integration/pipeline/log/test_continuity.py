@@ -11,11 +11,11 @@ import pytest
 
 from loader import pipeline
 from loader.doctor.page import continues
-from loader.errors import GapError, LoaderError
+from loader.errors import GapError, LoaderError, UsageError
 from loader.materialise.plan.interval_chain import Chain
-from loader.model.position import Position
+from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
-from loader.pipeline import chain_of, plan_interval
+from loader.pipeline import chain_of, find_log_position, plan_interval
 from loader.source.continuity import (
     LogPurged,
     LogRenamed,
@@ -229,6 +229,22 @@ def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop)
         chain.check_joined(table, stop)
     assert caught.value.why == found.gap
     chain.check_joined(table, found.start_position.seqno(found.shift))
+
+
+def test_a_seqno_is_a_place_in_the_log_that_is_read_now(shop: Shop) -> None:
+    shop.insert(3)
+    old = shop.delta()
+    assert str(find_log_position(shop.settings, str(old.stop_seqno))) == old.stop
+    reset(shop)
+    shop.insert(4)
+    pipeline.begin_again(shop.settings)
+    shop.insert(5)
+    new = shop.delta()
+    assert new.stop_seqno // SEQNO_UNIT > Position.parse(new.stop).lognum
+    assert str(find_log_position(shop.settings, str(new.stop_seqno))) == new.stop
+    with pytest.raises(UsageError, match=f"{old.stop_seqno} is in an earlier log") as refused:
+        find_log_position(shop.settings, str(old.stop_seqno))
+    assert new.start in refused.value.hint
 
 
 def test_intervals_that_cannot_be_staged_are_given_up_by_loading_all_again(shop: Shop) -> None:
