@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from loader.errors import RetryableError
 from loader.materialise.collapse import native_tasks, record_files
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.merge import merge_stages, row_files, table_merge
@@ -20,7 +21,7 @@ from tests.integration.materialise.kernels.test_native import EVERY, ROWS
 from tests.integration.materialise.kernels.test_native_load import by_pyiceberg, files
 from tests.integration.materialise.kernels.test_native_tasks import work_in_tasks
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import Change, number, position, table
+from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
 
 pytestmark = pytest.mark.integration
 
@@ -207,6 +208,38 @@ def test_files_of_tasks_do_not_outlive_a_change_of_the_columns(
     assert written == [False]
     assert lake.rows(ORDERS) == {(1,): (1, "eins"), (2,): (2, "two")}
     assert on_disk(lake) == named(lake, ORDERS)
+
+
+@pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_first_merge_that_fails_after_its_tasks_leaves_an_empty_table_for_the_next(
+    lake: Lake, written: list[bool], monkeypatch: pytest.MonkeyPatch, mode: Any, parts: int
+) -> None:
+    work_in_tasks(monkeypatch)
+    monkeypatch.setattr(native_tasks, "MANY_ROWS", 0)
+    lake.rules = (TableRule(tables=("*",), mode=mode),)
+    lake.staging.interval(position(1, 4), P0)
+    made = barrier(1050, "CREATE TABLE orders (id INT PRIMARY KEY, name TEXT)", "orders")
+    changes = [Change("I", NEW, place, (place, "new")) for place in range(4)]
+    lake.staging.interval(P0, P1, [(ORDERS, [*changes, Change("D", NEW + 1, 0, (3, "new"))])], [made], parts)
+    apply = table_merge._merge
+
+    def fail(*_: Any) -> None:
+        assert len(on_disk(lake)) == parts
+        raise RetryableError("the catalog does not answer")
+
+    monkeypatch.setattr(table_merge, "_merge", fail)
+    (result,) = lake.merged().tables
+    assert result.status == "failed"
+    assert lake.metadata(ORDERS).head is None
+    assert on_disk(lake) == set()
+    monkeypatch.setattr(table_merge, "_merge", apply)
+    assert lake.one(lake.merged()).status == "applied"
+    assert written == [True]
+    kept = range(4 if mode == "soft_delete" else 3)
+    assert [row["id"] for row in by_pyiceberg(lake, ORDERS.name)] == list(kept)
+    assert on_disk(lake) == named(lake, ORDERS)
+    assert lake.one(lake.merged()).status == "already"
 
 
 def on_disk(lake: Lake) -> set[str]:
