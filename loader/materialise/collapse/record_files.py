@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -97,10 +98,14 @@ def rows_to_insert(records: pa.Table, rows: RowFormat, *, deleted: bool, sorted_
     Raises:
         NotSupportedNatively: Spark must write the rows.
     """
-    kept = records if deleted else records.filter(pc.not_equal(records["_op"], "D"))
-    if not sorted_:
-        kept = kept.sort_by([(name, "ascending") for name in key_places(rows.records)])
-    return to_rows(kept, rows)
+    kept = None if deleted else pc.not_equal(records["_op"], "D")
+    if sorted_:
+        return to_rows(records if kept is None else records.filter(kept), rows)
+    # Numbers of rows are chosen and sorted first, so that the records are copied once.
+    keys = records.select(key_places(rows.records)).append_column("place", pa.array(np.arange(len(records))))
+    keys = keys if kept is None else keys.filter(kept)
+    order = pc.sort_indices(keys, [(name, "ascending") for name in key_places(rows.records)])
+    return to_rows(records.take(keys["place"].take(order)), rows)
 
 
 def _row_groups(path: Path) -> list[_RowGroup]:
