@@ -62,7 +62,7 @@ class PieceCounts(NamedTuple):
 
 
 class KeyCounts(NamedTuple):
-    """Numbers of last records: of all, and of those whose op is D."""
+    """The number of last records, and how many of them are deletions."""
 
     keys: int
     deleted: int

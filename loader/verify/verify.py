@@ -67,7 +67,7 @@ def _was_removed(warehouse: Warehouse, table: TableName, snapshot: int) -> bool:
 
 
 def _is_empty(warehouse: Warehouse, table: TableName) -> bool:
-    """Return whether a table is not in the warehouse, or never had a row. It appears there with its first row."""
+    """Return whether a table is not in the warehouse, or never had a row. It is created for its first row."""
     metadata = warehouse.metadata(table)
     return metadata is None or metadata.head is None
 

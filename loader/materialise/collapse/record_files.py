@@ -29,10 +29,10 @@ _MOST_THREADS = 8
 
 
 class RecordFiles(Protocol):
-    """Writes the collapsed records of a table as data files."""
+    """Gives the collapsed records of a table as data files."""
 
     def write(self, rows: RowFormat, files: DataFiles, *, deleted: bool) -> None:
-        """Write the records.
+        """Write the records, unless they are written, and add the files.
 
         Args:
             rows: of the table.

@@ -18,12 +18,12 @@ MANY_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class Changes:
-    """The collapsed records of a table, kept in memory or on disk until `release`.
+    """The collapsed records of a table, with what is kept of them until `release`.
 
     Attributes:
         frame: the columns of `collapse.casts.row_columns`. There is one row per key whose last record is after the
             applied position, or for a history one row per record. Without a key there is one row per row image, with a
-            column `net`: inserts minus deletions.
+            column `net`: inserts minus deletions. The first action may read the staged files again.
         keys: number of rows of the frame.
         rows_to_insert: number of rows to insert.
         rows_to_delete: number of rows to delete in a table without a key, else 0.
@@ -35,7 +35,7 @@ class Changes:
         kept: the resources that `release` frees.
         sorted: the rows are sorted by key, and each partition has a contiguous range.
         key_frame: the key columns of all rows, if they can be read without the other columns.
-        record_files: writes the rows as data files, if kernels collapsed the records.
+        record_files: gives the rows as data files, if kernels collapsed the records.
     """
 
     frame: DataFrame
