@@ -218,28 +218,45 @@ def test_a_first_merge_that_fails_after_its_tasks_leaves_an_empty_table_for_the_
     work_in_tasks(monkeypatch)
     monkeypatch.setattr(native_tasks, "MANY_ROWS", 0)
     lake.rules = (TableRule(tables=("*",), mode=mode),)
-    lake.staging.interval(position(1, 4), P0)
-    made = barrier(1050, "CREATE TABLE orders (id INT PRIMARY KEY, name TEXT)", "orders")
-    changes = [Change("I", NEW, place, (place, "new")) for place in range(4)]
-    lake.staging.interval(P0, P1, [(ORDERS, [*changes, Change("D", NEW + 1, 0, (3, "new"))])], [made], parts)
-    apply = table_merge._merge
-
-    def fail(*_: Any) -> None:
-        assert len(on_disk(lake)) == parts
-        raise RetryableError("the catalog does not answer")
-
-    monkeypatch.setattr(table_merge, "_merge", fail)
-    (result,) = lake.merged().tables
-    assert result.status == "failed"
-    assert lake.metadata(ORDERS).head is None
-    assert on_disk(lake) == set()
-    monkeypatch.setattr(table_merge, "_merge", apply)
+    first_merge_fails(lake, monkeypatch, parts)
     assert lake.one(lake.merged()).status == "applied"
     assert written == [True]
     kept = range(4 if mode == "soft_delete" else 3)
     assert sorted(row["id"] for row in by_pyiceberg(lake, ORDERS.name)) == list(kept)
     assert on_disk(lake) == named(lake, ORDERS)
     assert lake.one(lake.merged()).status == "already"
+
+
+def first_merge_fails(lake: Lake, monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """The catalog does not answer once the tasks have written the files of a new table."""
+    lake.staging.interval(position(1, 4), P0)
+    made = barrier(1050, "CREATE TABLE orders (id INT PRIMARY KEY, name TEXT)", "orders")
+    changes = [Change("I", NEW, place, (place, "new")) for place in range(4)]
+    lake.staging.interval(P0, P1, [(ORDERS, [*changes, Change("D", NEW + 1, 0, (3, "new"))])], [made], parts)
+
+    def fail(*_: Any) -> None:
+        assert len(on_disk(lake)) == parts
+        raise RetryableError("the catalog does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table_merge, "_merge", fail)
+        (result,) = lake.merged().tables
+    assert result.status == "failed"
+    assert lake.metadata(ORDERS).head is None
+    assert on_disk(lake) == set()
+
+
+def test_the_rule_of_a_table_that_was_never_merged_is_changed_by_dropping_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_in_tasks(monkeypatch)
+    first_merge_fails(lake, monkeypatch, 1)
+    lake.rules = (TableRule(tables=("*",), mode="soft_delete"),)
+    (result,) = lake.merged().tables
+    assert result.error is not None
+    assert result.error["hint"].endswith("drop the table in the warehouse, then: loader run")
+    lake.sql("DROP TABLE lake.shop.orders PURGE")
+    assert lake.one(lake.merged()).rows_inserted == 4
 
 
 def on_disk(lake: Lake) -> set[str]:
