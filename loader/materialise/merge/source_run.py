@@ -321,19 +321,28 @@ class SourceRun:
     def _merge_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
         """Merge the tables that waited for another table, now that the others are merged. Return all results.
 
+        They can also wait for each other, in any order. So they are merged until none gets further.
+        """
+        merged, before = list(results), None
+        while (waiting := [result.error for result in merged if is_waiting(result)]) and waiting != before:
+            merged, before = self._merge_again(merged), waiting
+        stalled = {str(table) for table in _waiting_tables(merged) if _is_stalled(str(table), merged)}
+        return [self._explained(result, stalled=result.table in stalled) for result in merged]
+
+    def _merge_again(self, results: Sequence[TableResult]) -> list[TableResult]:
+        """Merge the waiting tables once more. Return all results.
+
         A table that was dropped since continues with its last life, even if the other table failed. It does not if a
         retry may help the other table: a third table may have to take the rows that the waiting table had before.
         """
-        first = {result.table: result for result in results}
-        again = run_all(
+        known = {result.table: result for result in results}
+        found = run_all(
             _waiting_tables(results),
-            lambda table: self._merge(table, self._stop, may_wait=_may_help_later(str(table), first)),
+            lambda table: self._merge(table, self._stop, may_wait=_may_help_later(str(table), known)),
             self._concurrency,
         )
-        second = {result.table: result for result in again}
-        merged = [second.get(result.table, result) for result in results]
-        stalled = {str(table) for table in _waiting_tables(merged) if _is_stalled(str(table), merged)}
-        return [self._explained(result, stalled=result.table in stalled) for result in merged]
+        again = {result.table: result for result in found}
+        return [again.get(result.table, result) for result in results]
 
     def _explained(self, result: TableResult, *, stalled: bool) -> TableResult:
         """Return the result with the cause of its error, if the error does not have it.
