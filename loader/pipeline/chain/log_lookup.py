@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loader.errors import UsageError
 from loader.model.gtid import GtidSet, missing_gtids, parse_gtid_set
-from loader.model.position import Position
-from loader.reader.seek.position_spec import After, Place, parse_place, place_of
+from loader.model.position import SEQNO_UNIT, Position
+from loader.reader.seek.position_spec import After, At, parse_place
 from loader.settings import SourceSettings
 from loader.source.continuity import check_not_purged, executed_gtids
 from loader.staging.chain import PlanChain
@@ -33,7 +34,9 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     # Not at the top: the search loads the kernels of the codec.
     from loader.reader.seek.seek import Locator
 
-    place = _unshifted(settings, int(text)) if text.isdigit() else parse_place(text)
+    place = parse_place(text)
+    if isinstance(place, At) and text.isdigit():
+        place = _unshift(settings, place)
     if isinstance(place, After):
         _check_executed(settings, place.gtids)
     found = Locator(_files(settings)).find(place)
@@ -42,22 +45,23 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     return found
 
 
-def _unshifted(settings: SourceSettings, seqno: int) -> Place:
-    """Return where a seqno of the chain is in the log that is read now.
+def _unshift(settings: SourceSettings, place: At) -> At:
+    """Return where a seqno of the chain, given as the place with its numbers, is in the log that is read now.
 
     Raises:
-        UsageError: it is in the log of an earlier generation, or it is no seqno.
+        UsageError: it is in the log of an earlier generation.
     """
     generation = PlanChain(open_store(settings.staging_root), settings.name).generation()
     if generation is None or not generation.shift:
-        return parse_place(str(seqno))
+        return place
+    seqno = place.lognum * SEQNO_UNIT + place.logpos
     if seqno < generation.start_position.seqno(generation.shift):
         raise UsageError(
             f"{seqno} is in an earlier log than the one that is read now",
             hint=f"give a place in this log, from {generation.start} on",
             source=settings.name,
         )
-    return place_of(Position.of_seqno(generation.start_position.basename, seqno, generation.shift))
+    return replace(place, lognum=place.lognum - generation.shift)
 
 
 def _check_executed(settings: SourceSettings, gtids: GtidSet) -> None:
