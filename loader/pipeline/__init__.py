@@ -7,10 +7,11 @@ Each use case can be repeated at any time. Work that is already done is found an
 """
 
 from loader.pipeline.adoption import plan_adoption, record_adoption
-from loader.pipeline.chain.chain_begin import begin, begin_again, begin_at, chain_of
+from loader.pipeline.chain.chain_begin import begin, begin_again, begin_at
 from loader.pipeline.chain.failover import follow_accepting, follow_to
 from loader.pipeline.chain.interval_lookup import find_interval, find_stop
 from loader.pipeline.chain.log_lookup import find_log_position
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.chain.planning import IntervalChosen, plan_interval, unfinished
 from loader.pipeline.chain.replay_start import ReplayStart, find_replay_end, find_replay_start
 from loader.pipeline.job_kinds import KINDS, Job, run_in_threads

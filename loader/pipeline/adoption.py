@@ -21,9 +21,10 @@ from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.rules import rule_of
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import begin, begin_at, chain_of, check_server
+from loader.pipeline.chain.chain_begin import begin, begin_at, check_server
 from loader.pipeline.chain.failover import check_start, log_checkpoint, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.jobs import initial_load_spec
 from loader.reader.seek.position_spec import After, Since, parse_place
 from loader.settings import SourceSettings

@@ -14,8 +14,9 @@ from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, check_server
+from loader.pipeline.chain.chain_begin import begin, begin_again, check_server
 from loader.pipeline.chain.failover import generation_transport
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.reports.views import View
 from loader.pipeline.upkeep.table_pauses import refuse_paused

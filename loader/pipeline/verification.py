@@ -22,7 +22,7 @@ from loader.materialise.rules import rule_of
 from loader.materialise.spec import TableResult
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.chain.planning import IntervalChosen, PlannedBeyond, plan_interval
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.jobs import delta_job, verify_job

@@ -114,7 +114,6 @@ def _collapse(
 def _pack_one(session: SparkSession, root: str, work: Work, window: Window, pieces: Sequence[Piece]) -> _Pack:
     """Return what packs the last records of a single piece."""
     schema, key = work.file_groups[0].schema, key_places(work.schema)
-
     return lambda report, take: task_rows(
         session, root, partial(pack_only_piece, root, schema, key, window, report, take), pieces
     )
@@ -130,7 +129,6 @@ def _pack_each(
     parts = task_rows(session, root, index, pieces).partitionBy(buckets, int)
     reports = Reports[KeyCounts](session)
     lines = mapped_rows(session, parts, partial(choose_lines, window, reports.add)).partitionBy(len(pieces), int)
-
     last = reduce(KeyCounts.plus, reports.run(lines))
     return lambda report, take: mapped_rows(
         session, lines, partial(pack_records, root, schema, key, report, take), root=root

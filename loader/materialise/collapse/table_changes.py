@@ -18,7 +18,7 @@ MANY_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class Changes:
-    """The collapsed records of a table, with what is kept of them until `release`.
+    """The collapsed records of a table. `release` frees the memory and the files that they take.
 
     Attributes:
         frame: the columns of `collapse.casts.row_columns`. There is one row per key whose last record is after the

@@ -79,9 +79,10 @@ def plan_task_files(
         root: address of the staging area.
         pieces: their number.
     """
-    rows, files = row_format(metadata, work.layout), DataFiles(session, metadata)
+    rows = row_format(metadata, work.layout)
     if rows is None:
         return None
+    files = DataFiles(session, metadata)
     try:
         places = choose_places(files, root, pieces)
     except NotSupportedNatively as unusual:

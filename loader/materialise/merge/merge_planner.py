@@ -95,7 +95,7 @@ class MergePlanner:
         if state is None:
             return idle_result(table, None, "unchanged", target)
         if metadata:
-            check_rule(metadata.properties, rule, table, is_empty=metadata.head is None)
+            self._check_rule(metadata, table)
         if (after_gap := chain.find_drop_in_gap(table, state.applied)) is not None:
             state = replace(state, applied=after_gap, state="gone")
         if metadata and applied and applied.seqno > target:
@@ -119,6 +119,9 @@ class MergePlanner:
         needs_commit = commit_position and self._is_mentioned(table, state.applied, target)
         done = same and not needs_commit and merge.target == target
         return idle_result(table, applied, "unchanged", target) if done else merge
+
+    def _check_rule(self, metadata: TableMetadata, table: TableName) -> None:
+        check_rule(metadata.properties, self.warehouse.rule(table), table, is_empty=metadata.head is None)
 
     def _check_reached(self, table: TableName, metadata: TableMetadata, applied: Applied) -> None:
         """Check that this chain has brought a table to its applied position.
@@ -260,7 +263,7 @@ class MergePlanner:
             raise no_snapshot_error(table, taker, expired=True) from error
         if metadata:
             check_owner(metadata, table, self.chain.source, self.chain.logs)
-            check_rule(metadata.properties, self.warehouse.rule(table), table)
+            self._check_rule(metadata, table)
         try:
             origin = None if applied else self.chain.find_origin(table, seqno - 1)
         except UnsupportedError as error:

@@ -47,7 +47,7 @@ def prepare_columns(
         UnsupportedError: the warehouse cannot hold a column or a type, or cannot drop a column.
         BranchLostError: another commit moved main. Nothing was changed.
     """
-    unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
+    unchanged = all(layout.has_columns_of(before) for layout in layouts)
     present = metadata.column_names
     left = any(name.startswith(ALIAS_PREFIX) for name in present)
     complete = all(column.name in present for layout in layouts for column in layout.columns)

@@ -114,9 +114,7 @@ def _ready_table(
     if not merge.keeps_columns:
         return None
     metadata = open_table()
-    layout = warehouse.layout(metadata, merge.name)
-    same = (layout.columns, layout.schema) == (work.layout.columns, work.layout.schema)
-    return metadata if same else None
+    return metadata if work.layout.has_columns_of(warehouse.layout(metadata, merge.name)) else None
 
 
 def _check_ends_with_merge(warehouse: Warehouse, table: TableName, metadata: TableMetadata | None) -> None:

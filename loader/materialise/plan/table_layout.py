@@ -63,6 +63,10 @@ class Layout:
         ]
         return (*found, *(TableColumn(name, "string", f"text_{place}") for place, name in self.text_columns.items()))
 
+    def has_columns_of(self, other: Layout) -> bool:
+        """Return whether the table has the same columns in both layouts, from the same schema."""
+        return (self.columns, self.schema) == (other.columns, other.schema)
+
     def name(self, column: str) -> str:
         """Return the name of a source column in the table."""
         return self.aliases.get(column) or column_name(column, self.rule)

@@ -21,6 +21,7 @@ from loader.pipeline.chain.failover import (
 )
 from loader.pipeline.chain.limits import find_stops
 from loader.pipeline.chain.log_lookup import find_log_position
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
 from loader.source import server_facts
@@ -28,14 +29,8 @@ from loader.source.continuity import AnotherServer, LogRenamed
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Followed, Generation
 from loader.staging.schemas import Schemas, SchemaStore
-from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-
-
-def chain_of(settings: SourceSettings) -> PlanChain:
-    """Return the plan chain of a source."""
-    return PlanChain(open_store(settings.staging_root), settings.name)
 
 
 def begin(settings: SourceSettings) -> Generation:

@@ -27,6 +27,7 @@ from loader.model.gtid import (
     union_gtids,
 )
 from loader.model.position import SEQNO_UNIT, Interval, Position
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.reader.files.log_walk import FIRST
 from loader.schema.history import unknown_table
 from loader.settings import SourceSettings
@@ -35,7 +36,6 @@ from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Followed, Generation
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.schemas import Schemas, SchemaStore
-from loader.store.registry import open_store
 from loader.transport.base import NoPlace, ServerCannotTell, Transport
 from loader.transport.segments import lags
 from loader.transport.server.connection import connected
@@ -157,7 +157,7 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
             already.
         GapError: as `follow_server`.
     """
-    chain = PlanChain(open_store(settings.staging_root), settings.name)
+    chain = chain_of(settings)
     old = chain.require_generation()
     accepted = str(parse_gtid_set(gtids))
     with connected(settings.server) as connection:
@@ -183,7 +183,7 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
         UsageError: according to the GTIDs, transactions before it were not read. Or the log continues where reading
             stopped.
     """
-    chain = PlanChain(open_store(settings.staging_root), settings.name)
+    chain = chain_of(settings)
     old = chain.require_generation()
     if old.follows and old.start == str(position):
         with connected(settings.server) as connection:

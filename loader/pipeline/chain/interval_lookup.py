@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loader.errors import DataError
 from loader.model.position import Position
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation

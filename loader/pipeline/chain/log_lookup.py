@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from loader.errors import UsageError
 from loader.model.gtid import GtidSet, missing_gtids, parse_gtid_set
 from loader.model.position import SEQNO_UNIT, Position
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.reader.seek.position_spec import After, At, parse_place
 from loader.settings import SourceSettings
 from loader.source.continuity import check_not_purged, executed_gtids
-from loader.staging.chain import PlanChain
-from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 if TYPE_CHECKING:
@@ -51,14 +50,15 @@ def _unshift(settings: SourceSettings, place: At) -> At:
     Raises:
         UsageError: it is in the log of an earlier generation.
     """
-    generation = PlanChain(open_store(settings.staging_root), settings.name).generation()
+    generation = chain_of(settings).generation()
     if generation is None or not generation.shift:
         return place
     seqno = place.lognum * SEQNO_UNIT + place.logpos
     if seqno < generation.start_position.seqno(generation.shift):
         raise UsageError(
-            f"{seqno} is in an earlier log than the one that is read now",
-            hint=f"give a place in this log, from {generation.start} on",
+            f"seqno {seqno} is in a log that is no longer read",
+            why="reading began again elsewhere since, after a failover or a load of all tables",
+            hint=f"give a place from {generation.start} on",
             source=settings.name,
         )
     return replace(place, lognum=place.lognum - generation.shift)

@@ -15,9 +15,10 @@ from loader.extract.spec import TransportSettings
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.chain_begin import chain_of, current_generation
+from loader.pipeline.chain.chain_begin import current_generation
 from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.chain.limits import find_stops
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.foreign_keys import find_parents, find_unlogged_tables, logs_cascades

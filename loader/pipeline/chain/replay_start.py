@@ -9,7 +9,7 @@ from loader.errors import DataError, UsageError
 from loader.model.gtid import missing_gtids
 from loader.model.moment import moment
 from loader.model.position import Position
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.reader.seek.position_spec import After, At, Begin, End, Since, parse_place
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.materialise.plan.ddl_events import read_barrier
 from loader.materialise.plan.interval_chain import Chain
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.activity import Statement
 from loader.schema.changes import Altered, SchemaDefined, Shadowed, Truncated, Unreadable
 from loader.settings import SourceSettings

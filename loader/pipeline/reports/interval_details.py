@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.errors import DataError
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, StagedFile

@@ -15,8 +15,9 @@ from loader.materialise.merge.postponement import Postponement, waiting_note
 from loader.materialise.rules import rule_of
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of, check_server
+from loader.pipeline.chain.chain_begin import check_server
 from loader.pipeline.chain.interval_lookup import newest_record
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.commit_times import newest_commit_time
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.upkeep.quarantine_release import quarantines_of

@@ -17,7 +17,7 @@ from loader.initial_load.server.consistent_snapshot import check_engine
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import rule_of
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.load_duration import ReadRate, chunks_per_second, estimate_seconds, sample_rate
 from loader.settings import SourceSettings
 from loader.source.loadable import check_loadable

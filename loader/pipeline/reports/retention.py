@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loader.model.position import Position
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway, read_runway
 from loader.staging.chain import PlanChain

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.interval_lookup import newest_record
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.lag import SourceLag, source_lag
 from loader.pipeline.skips.states import SkipState, SkipStates, first_skip
 from loader.settings import SourceSettings

@@ -9,8 +9,8 @@ from typing import cast
 
 from loader.errors import DataError
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.interval_lookup import find_stop, newest_record
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.commit_times import newest_commit_time
 from loader.pipeline.reports.lag import source_lag
 from loader.pipeline.upkeep.quarantine_release import quarantines_of

@@ -11,7 +11,7 @@ from loader.materialise.quoting import table_identifier
 from loader.model.moment import moment
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.reader.seek.position_spec import At, Since, parse_place
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain

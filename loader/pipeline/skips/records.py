@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from loader.errors import DataError, UsageError
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.failover import generation_transport
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.skips.content import check_not_staged, check_rows_only, check_tables, count_tables
 from loader.pipeline.skips.search import Part, find
 from loader.pipeline.skips.states import SkipState, SkipStates

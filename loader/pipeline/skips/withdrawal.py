@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from loader.errors import DataError, LoaderError, UsageError
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.skips.content import table_options
 from loader.pipeline.skips.search import Place, parse_transaction
 from loader.pipeline.skips.states import SkipState, SkipStates

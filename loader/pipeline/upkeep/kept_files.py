@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.initial_load.loads import Loads, manifest_key
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.settings import SourceSettings
 from loader.source.schemas import find_tables

@@ -10,7 +10,7 @@ from loader.errors import DataError, UsageError
 from loader.materialise.plan.ddl_events import read_barrier
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.schema.history import KnownTable, SchemaHistory
 from loader.schema.statement_reader import table_changes
 from loader.settings import SourceSettings

@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import StagedDataError
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.pipeline.upkeep.pending_loads import pending_loads
 from loader.settings import SourceSettings

@@ -8,7 +8,7 @@ from loader.errors import UsageError
 from loader.materialise.merge.table_selection import known_tables
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.settings import SourceSettings
 from loader.staging.filters import find_unmatched, matches

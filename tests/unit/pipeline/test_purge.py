@@ -282,7 +282,7 @@ class Dying(LocalStore):
 def test_a_purge_cut_anywhere_is_finished_by_the_next(
     archive: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("upkeep.staging_purge", "chain.chain_begin"):
+    for module in ("upkeep.staging_purge", "chain.plan_chain"):
         monkeypatch.setattr(f"loader.pipeline.{module}.open_store", Dying)
     changes, cut = 0, True
     ends = shop(12)[1]

@@ -10,7 +10,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
-from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.plan_chain import chain_of
 from loader.pipeline.reports.table_progress import has_position
 from tests.integration.materialise.live_source import LiveSource, live
 
