@@ -38,6 +38,11 @@ _FETCH_ROWS = 5000
 _DUMPED_ROWS = 250_000
 _SMALL_TABLES, _SMALL_ROWS = 300, 1000
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_STAGE = f"""
+from loader.config.file import load_config
+from loader.pipeline import read_tables_job, run_in_threads
+run_in_threads(read_tables_job(load_config().source()), {_READERS})
+"""
 
 
 class Cost(NamedTuple):
@@ -106,6 +111,12 @@ def load(server: Server, tables: str, folder: Path) -> Cost:
     return run([sys.executable, "-m", "loader", "--config", str(file), "--json", "initial-load"], folder)
 
 
+def stage(server: Server, table: str, folder: Path) -> Cost:
+    """Stage a table, as the task `read_tables` of the DAG does on one machine: in a process without Spark."""
+    file = write_config(folder, server, tables=table, files=False)
+    return run([sys.executable, "-c", _STAGE], folder, {"LOADER_CONFIG": str(file)})
+
+
 def copy_with_jdbc(server: Server, table: str, rows: int, folder: Path) -> Cost:
     """Copy a table with `spark.read.jdbc`, with as many partitions as the loader has readers."""
     settings = SparkSettings(master=f"local[{_READERS}]", jars=jars())
@@ -151,6 +162,7 @@ def measure_table(server: Server, table: str, rows: int, pairs: int) -> dict[str
         "ratio to spark.read.jdbc": _ratio(measured, "ours", "jdbc"),
         "ratio of staging to mysqldump": _ratio(measured, "staging", "mysqldump"),
         "ratio of staging to mydumper": _ratio(measured, "staging", "mydumper"),
+        "ratio of staging beside Java to mysqldump": _ratio(measured, "staging beside Java", "mysqldump"),
         **{f"seconds of {name}": round(median(pair[name].seconds for pair in measured), 1) for name in measured[0]},
         "CPU seconds": round(median(cost.cpu for cost in ours), 1),
         "CPU seconds of jdbc": round(median(cost.cpu for cost in jdbc), 1),
@@ -160,13 +172,18 @@ def measure_table(server: Server, table: str, rows: int, pairs: int) -> dict[str
 
 
 def _measure_pair(server: Server, table: str, rows: int) -> dict[str, Cost]:
-    """Return the costs of this loader, of its staging, and of each peer."""
+    """Return the costs of this loader, of its staging, and of each peer.
+
+    `staging` is a whole process that only stages. `staging beside Java` is a part of a load, while Spark starts.
+    """
     with TemporaryDirectory(prefix="loader-bench-") as name:
         folder = Path(name)
         os.sync()
-        costs = {"ours": load(server, table, folder), "staging": Cost(_staging_seconds(folder), 0, 0)}
+        costs = {"ours": load(server, table, folder), "staging beside Java": Cost(_staging_seconds(folder), 0, 0)}
         shutil.rmtree(folder / "staging")
         shutil.rmtree(folder / "warehouse")
+        costs["staging"] = stage(server, table, folder)
+        shutil.rmtree(folder / "staging")
         costs["jdbc"] = copy_with_jdbc(server, table, rows, folder)
         shutil.rmtree(folder / "jdbc")
         costs["mysqldump"] = dump(server, table, folder)
