@@ -192,7 +192,7 @@ def _part(row: dict[str, Any]) -> KeyPart:
 
 def _check_tables(connection: Connection[Any], schema: str, names: list[TableName]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(sql("source/schemas_tables"), (schema,))
+        cursor.execute(sql("source/schemas_tables"), (schema, catalog_names(names)))
         known = {str(table): (str(kind), str(engine)) for table, kind, engine in cursor.fetchall()}
     for name in names:
         if name.table not in known:

@@ -1,5 +1,5 @@
--- Tables of one schema, without views and sequences.
+-- Some tables of one schema, without views and sequences.
 SELECT TABLE_NAME, TABLE_TYPE, ENGINE
 FROM information_schema.TABLES
-WHERE TABLE_SCHEMA = %s AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME IN %s AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
 ORDER BY TABLE_NAME;

@@ -233,3 +233,19 @@ def test_labels() -> None:
         "a", "it's", "b,c", "back\\slash", "\n\r\0", "",
     )  # fmt: skip
     assert labels_of("set('''','\"')") == ("'", '"')
+
+
+def test_a_schema_is_read_without_the_other_tables(source: SourceServer) -> None:
+    source.run("CREATE TABLE t (a INT PRIMARY KEY)")
+    alone = sent_bytes(source)
+    source.run(*(f"CREATE TABLE other{number} (a INT PRIMARY KEY)" for number in range(100)))
+    assert abs(sent_bytes(source) - alone) < 50  # digits of numbers in the answers
+
+
+def sent_bytes(source: SourceServer) -> int:
+    """The bytes that the server sends for the schema of the table `t`."""
+    with source.connected() as connection, connection.cursor() as cursor:
+        read_schemas(connection, [source.name("t")])
+        cursor.execute("SHOW SESSION STATUS LIKE 'Bytes_sent'")
+        ((_, sent),) = cursor.fetchall()
+    return int(sent)
