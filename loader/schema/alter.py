@@ -5,7 +5,7 @@ Sources: MySQL manual, "ALTER TABLE Statement", "ALTER TABLE Partition Operation
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from loader.schema.changes import (
     AddColumn,
     Altered,
     ChangeIndexes,
+    ColumnDefinition,
     ConvertCharset,
     DropColumn,
     DropKey,
@@ -27,6 +28,7 @@ from loader.schema.changes import (
     Reload,
     RenameColumn,
     Renamed,
+    ReplaceColumn,
     SetKey,
     TableChange,
 )
@@ -76,6 +78,7 @@ class AlterReader:
     table: TableName
     others: list[TableChange] = field(default_factory=list)
     charset: str = ""
+    _defaults: set[str] = field(default_factory=set)  # columns of ALTER COLUMN, in lower case
 
     def read(self) -> tuple[Action, ...]:
         """Return all actions, in order.
@@ -91,7 +94,9 @@ class AlterReader:
                 break
             if not cursor.done():
                 cursor.need(",")
-        return tuple(found)
+        added = {action.definition.name.lower() for action in found if isinstance(action, AddColumn)}
+        found += (Reload(f"the default of the new column {name} changes") for name in sorted(added & self._defaults))
+        return (*found, *_replaced(found)) if self.mariadb else tuple(found)
 
     def _action(self) -> Iterator[Action]:
         cursor = self.cursor
@@ -123,7 +128,9 @@ class AlterReader:
             yield REPAIRED
         elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
-        elif word == "ALTER" or word in _WITHOUT_EFFECT:
+        elif cursor.take("ALTER"):
+            self._alter()
+        elif word in _WITHOUT_EFFECT:
             cursor.skip_item()
         else:
             yield from self._options()
@@ -249,6 +256,15 @@ class AlterReader:
             cursor.take_any("TO", "AS", "=")
             self.others.append(Renamed(self.table, cursor.table(self.database)))
 
+    def _alter(self) -> None:
+        """Skip ALTER of a default or a visibility. It changes no rows, unless the statement adds the column."""
+        cursor = self.cursor
+        if cursor.next.word not in {"INDEX", "KEY", "CHECK", "CONSTRAINT"}:
+            cursor.take("COLUMN")
+            cursor.take("IF", "EXISTS")
+            self._defaults.add(cursor.name().lower())
+        cursor.skip_item()
+
     def _convert(self) -> Iterator[Action]:
         cursor = self.cursor
         if cursor.take("TO"):
@@ -303,6 +319,17 @@ class AlterReader:
         found = self.cursor.rest()
         self.cursor.at += len(found)
         return found
+
+
+def _replaced(actions: Sequence[Action]) -> Iterator[Action]:
+    """Yield an action for each column that gets the name of a column which the statement drops."""
+    dropped = {action.name.lower() for action in actions if isinstance(action, DropColumn)}
+    for action in actions:
+        match action:
+            case AddColumn(ColumnDefinition(name=name)) | RenameColumn(_, name) if name.lower() in dropped:
+                yield ReplaceColumn(name)
+            case ModifyColumn(old, ColumnDefinition(name=name)) if name.lower() in dropped - {old.lower()}:
+                yield ReplaceColumn(name)
 
 
 def _key_actions(name: str, key: str, *, missing: bool = False) -> list[Action]:

@@ -16,7 +16,16 @@ from loader.schema.alteration import (
     alter_key,
     kept_key_columns,
 )
-from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
+from loader.schema.changes import (
+    AddColumn,
+    Altered,
+    ColumnDefinition,
+    ModifyColumn,
+    Reload,
+    ReplaceColumn,
+    SetKey,
+    recovery_hint,
+)
 from loader.schema.constants import NotLoggedError, existing_row_value
 from loader.schema.type_preservation import (
     CHANGES_CHARACTERS,
@@ -160,9 +169,14 @@ def _with_generated_key_first(state: _State, new: TableSchema) -> _State:
 
 def _apply_step(state: _State, step: Step) -> _State:
     actions = step.altered.actions
+    names = {column.name.lower() for column in state.columns}
     for action in actions:
         if isinstance(action, Reload):
             raise NotLoggedError(action.reason)
+        if isinstance(action, ReplaceColumn) and action.name.lower() in names:
+            raise NotLoggedError(
+                f"another column got the name {action.name}, from which MariaDB computes generated columns again"
+            )
     after = alter_columns(state.columns, actions)
     if added := [one.column.name for one in kept_key_columns(state.key, after) if one.before is None]:
         raise NotLoggedError(f"the key got the new column {added[0]} in place of the old column of that name")

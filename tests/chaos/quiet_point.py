@@ -43,6 +43,7 @@ class QuietPoint:
         Raises:
             Failure: an error that is not on the list, no progress, or tables that differ.
         """
+        self._reader.drop_lost_tables()
         ended = first or self._command.run("run")
         for attempt in range(_ATTEMPTS):
             self.judge(ended)

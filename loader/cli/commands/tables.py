@@ -23,8 +23,8 @@ def tables(
         str,
         typer.Option(
             metavar="PLACE",
-            help="Show the newest view without changes after a position (binlog.000054:123), a seqno, or a time of commit"
-            " (2026-01-31T12:00:00Z).",
+            help="Show the newest view without changes after a position (binlog.000054:123), a seqno, or a time of"
+            " commit (2026-01-31T12:00:00Z).",
             show_default=False,
         ),
     ] = "",

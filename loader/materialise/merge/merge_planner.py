@@ -404,7 +404,7 @@ class MergePlanner:
             return DataError(
                 f"changes of table {table} are staged, but its initial load was refused",
                 why=": ".join(filter(None, (refused.error["what"], refused.error["why"]))),
-                hint=f"{refused.error['hint']}; then: {load}",
+                hint=f"{refused.error['hint']}; then, unless the table is excluded: {load}",
                 table=table,
             )
         return DataError(

@@ -101,13 +101,23 @@ class Session:
         self._connection = None
 
     def tables(self, pattern: str = "%") -> list[str]:
-        """Base tables of the database, by name, without those that a MariaDB lost when it was killed: no `.par` file."""
+        """Base tables of the database, by name."""
         found = self.rows(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'"
-            " AND engine IS NOT NULL AND table_name LIKE %s",
+            " AND table_name LIKE %s",
             (self.database, pattern),
         )
         return sorted(one for (one,) in found)
+
+    def drop_lost_tables(self) -> None:
+        """Drop the tables that the server cannot open any more: MariaDB sometimes loses the `.par` file of one."""
+        found = self.rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'"
+            " AND engine IS NULL",
+            (self.database,),
+        )
+        for (name,) in found:
+            self.execute(f"DROP TABLE {quoted(name)}")
 
     def columns(self, table: str) -> list[Column]:
         """Columns of a table in their order, invisible ones too."""

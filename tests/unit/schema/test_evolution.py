@@ -154,6 +154,34 @@ def test_what_the_log_does_not_tell_is_refused(text: str) -> None:
     assert caught.value.hint == "loader initial-load --table shop.t --again"
 
 
+UNTOLD_BY_MARIADB = {
+    "ADD x INT DEFAULT 5, ALTER X SET DEFAULT 6": "the default of the new column x changes",
+    "ADD (x INT DEFAULT 5), ALTER COLUMN IF EXISTS x DROP DEFAULT": "the default of the new column x changes",
+    "DROP a, ADD A INT DEFAULT 5": "another column got the name A",
+    "DROP COLUMN IF EXISTS a, CHANGE b a DATETIME(3)": "another column got the name a",
+    "RENAME COLUMN b TO a, DROP a": "another column got the name a",
+}
+
+
+@pytest.mark.parametrize("text", list(UNTOLD_BY_MARIADB))
+def test_what_the_log_of_mariadb_does_not_tell_is_refused(text: str) -> None:
+    with pytest.raises(UnsupportedError, match="what ALTER TABLE did to rows is not in the log") as caught:
+        evolve(OLD, steps(text, mariadb=True), None)
+    assert UNTOLD_BY_MARIADB[text] in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DROP COLUMN IF EXISTS x, ADD x INT DEFAULT 5, ALTER a SET DEFAULT 'b'",
+        "RENAME COLUMN a TO b, CHANGE b a DATETIME(3)",
+        "ADD x INT DEFAULT 5, ALTER INDEX x IGNORED, ALTER CONSTRAINT x NOT ENFORCED",
+    ],
+)
+def test_columns_of_mariadb_that_replace_none(text: str) -> None:
+    assert evolve(OLD, steps(text, mariadb=True), None).schema != OLD
+
+
 LOOSE = ["MODIFY id BIGINT", "MODIFY id INT NOT NULL", "MODIFY a VARCHAR(9)", "CONVERT TO CHARACTER SET latin1", "ADD PRIMARY KEY (id)"]  # fmt: skip
 
 
