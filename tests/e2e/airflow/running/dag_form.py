@@ -19,6 +19,8 @@ class Form:
 
     def __init__(self, page: Page, dag: str) -> None:
         self._page, self._dag = page, dag
+        page.goto("/")  # which logs in: Airflow 3.1 then opens this page, whatever was asked for
+        expect(page.get_by_role("link", name="Dags").first).to_be_visible()
         page.goto(f"/dags/{dag}")
         page.get_by_role("button", name="Trigger").first.click()
         self._dialog = page.get_by_role("dialog")
