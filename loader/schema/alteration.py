@@ -100,19 +100,23 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
 def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn]) -> Key:
     """Return the key after a statement with these actions; `after`: the columns after it."""
     others = key.others or any(isinstance(action, ChangeIndexes) for action in actions)
+    dropped = any(isinstance(action, DropKey) for action in actions)
+    kept = tuple(one.column.name for one in kept_key_columns(key, after))
     for action in actions:
-        if isinstance(action, SetKey) and not (action.if_not_exists and key.primary):
+        # MariaDB looks for the primary key in the table before the statement, which also drops it.
+        if isinstance(action, SetKey) and not (action.if_not_exists and (key.primary or dropped)):
+            if action.if_not_exists and key.columns:
+                return Key(kept, sure=False, others=others)  # it may be a unique key, which a primary key replaces
             known = {one.column.name.lower(): one.column.name for one in after}
             _require([one.column for one in after], [name.lower() for name in action.columns])
             columns = tuple(known[name.lower()] for name in action.columns)
             return Key(columns, sure=True, primary=True, others=others)
-    if any(isinstance(action, DropKey) for action in actions):
+    if dropped:
         return Key((), sure=not others, others=others)
-    columns = tuple(one.column.name for one in kept_key_columns(key, after))
-    if key.primary and columns:
-        return Key(columns, sure=True, primary=True, others=others)
+    if key.primary and kept:
+        return Key(kept, sure=True, primary=True, others=others)
     changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
-    return Key(columns, key.sure and not (others and changed), others=others)
+    return Key(kept, key.sure and not (others and changed), others=others)
 
 
 def kept_key_columns(key: Key, after: Sequence[AlteredColumn]) -> list[AlteredColumn]:

@@ -12,7 +12,7 @@ from loader.schema.changes import ColumnDefinition
 from loader.schema.cursor import TokenCursor
 from loader.schema.datatype import read_type
 from loader.schema.expression import read_default, skip_expression
-from loader.schema.lexer import Token
+from loader.schema.lexer import Token, UnreadableError
 from loader.types.catalogue import names_of
 from loader.types.column_type import Encoding
 
@@ -39,6 +39,8 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
     column = read_type(cursor, name, sql_mode, mariadb)
     while (read := _read_attribute(cursor, column, key)) is not None:
         column, key = read
+    if column.charset not in {"", "binary"} and column.type in _BYTES.values():
+        raise UnreadableError(f"{column.type} with a character set, of which MariaDB makes a text")
     if column.charset == "binary" and column.type in _BYTES:
         size = column.length if column.type == "char" else 0
         column = replace(column, type=_BYTES[column.type], size=size, charset="")
@@ -53,6 +55,8 @@ def _read_attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> 
     if cursor.take("SERIAL", "DEFAULT", "VALUE"):
         return replace(column, nullable=False, auto_increment=True), UNIQUE
     if cursor.take("DEFAULT"):
+        if column.default is not None:
+            raise UnreadableError("a column with several defaults, of which the server's version chooses one")
         return replace(column, default=read_default(cursor)), key
     if cursor.take("ON", "UPDATE"):
         skip_expression(cursor)

@@ -266,6 +266,19 @@ def test_a_unique_key_can_take_the_place_of_a_primary_key() -> None:
         evolve(OLD, steps("DROP PRIMARY KEY, ADD PRIMARY KEY (id)"), replace(OLD, key=("a",)))
 
 
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("ADD PRIMARY KEY IF NOT EXISTS (a)", [("id",), ("a",)]),  # `id` is the primary key, or a unique key
+        ("ADD COLUMN IF NOT EXISTS a VARCHAR(9) PRIMARY KEY", [("id",), ("a",)]),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY IF NOT EXISTS (a)", [(), ("a",)]),  # `a` is a unique key
+    ],
+)
+def test_a_primary_key_if_there_is_none(text: str, keys: list[tuple[str, ...]]) -> None:
+    assert evolve(OLD, steps(text, mariadb=True), None).schema.key == keys[0]
+    assert [evolve(OLD, steps(text, mariadb=True), replace(OLD, key=key)).schema.key for key in keys] == keys
+
+
 DIFFERENT = {
     "the columns are (id, a), not (id, a, B)": replace(OLD, columns=(ID, A)),
     "the columns are (a, id, B), not (id, a, B)": replace(OLD, columns=(A, ID, B)),

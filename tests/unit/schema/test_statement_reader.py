@@ -298,6 +298,7 @@ UNREADABLE = {
     "ALTER TABLE t ADD x TEXT(100)": T, "ALTER TABLE t ADD x ENUM(a)": T, "ALTER TABLE t ADD x INT DEFAULT": T,
     "TRUNCATE TABLE t\u00a0": None,
     "ALTER TABLE t ADD caf\ufffd INT": T, "ALTER TABLE t ADD x ENUM('\ufffd')": T, "DROP TABLE caf\ufffd": None,
+    "ALTER TABLE t ADD x BINARY(3) COLLATE utf8mb4_bin": T, "ALTER TABLE t ADD x INT DEFAULT 1 DEFAULT NULL": T,
     "ALTER TABLE t ADD x (INT": T, "CREATE OR": None, "RENAME TABLE t u": None, "DROP TABLE `t": None, "USE x": None,
 }  # fmt: skip
 

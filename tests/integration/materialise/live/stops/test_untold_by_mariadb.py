@@ -51,6 +51,33 @@ def test_a_column_that_replaces_none(live: LiveSource) -> None:
     assert live.differences() == []
 
 
+def test_a_primary_key_that_exists(live: LiveSource) -> None:
+    live.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL)",
+        "CREATE TABLE u (id INT NOT NULL UNIQUE, v INT)",
+        "CREATE TABLE w (id INT PRIMARY KEY, v INT NOT NULL)",
+        *(f"INSERT INTO {table} VALUES (1, 10), (2, 10)" for table in "tw"),
+        "INSERT INTO u VALUES (1, 10), (2, 20)",
+    )
+    live.load()
+    live.run(
+        "ALTER TABLE t ADD PRIMARY KEY IF NOT EXISTS (v)",
+        "ALTER TABLE u ADD PRIMARY KEY IF NOT EXISTS (v)",
+        "UPDATE u SET id = 3 WHERE v = 10",
+        "ALTER TABLE w DROP PRIMARY KEY, ADD PRIMARY KEY IF NOT EXISTS (v)",
+    )
+    assert live.delta().exit_code == 0
+    assert live.differences() == []
+    live.run(
+        "UPDATE t SET v = 11 WHERE id = 1",
+        "UPDATE u SET v = 11 WHERE id = 3",
+        "INSERT INTO w VALUES (1, 10)",
+        "DELETE FROM w WHERE id = 2",
+    )
+    assert live.statuses(live.delta()) == {"t": "applied", "u": "applied", "w": "applied"}
+    assert live.differences() == []
+
+
 def test_a_rename_if_exists_of_a_table_that_never_existed(live: LiveSource) -> None:
     """The table that it names gets no rows. Nothing tells that, so a person excludes it."""
     live.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
