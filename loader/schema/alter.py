@@ -5,7 +5,7 @@ Sources: MySQL manual, "ALTER TABLE Statement", "ALTER TABLE Partition Operation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -19,7 +19,6 @@ from loader.schema.changes import (
     AddColumn,
     Altered,
     ChangeIndexes,
-    ColumnDefinition,
     ConvertCharset,
     DropColumn,
     DropKey,
@@ -28,7 +27,6 @@ from loader.schema.changes import (
     Reload,
     RenameColumn,
     Renamed,
-    ReplaceColumn,
     SetKey,
     TableChange,
 )
@@ -96,7 +94,7 @@ class AlterReader:
                 cursor.need(",")
         added = {action.definition.name.lower() for action in found if isinstance(action, AddColumn)}
         found += (Reload(f"the default of the new column {name} changes") for name in sorted(added & self._defaults))
-        return (*found, *_replaced(found)) if self.mariadb else tuple(found)
+        return tuple(found)
 
     def _action(self) -> Iterator[Action]:
         cursor = self.cursor
@@ -319,17 +317,6 @@ class AlterReader:
         found = self.cursor.rest()
         self.cursor.at += len(found)
         return found
-
-
-def _replaced(actions: Sequence[Action]) -> Iterator[Action]:
-    """Yield an action for each column that gets the name of a column which the statement drops."""
-    dropped = {action.name.lower() for action in actions if isinstance(action, DropColumn)}
-    for action in actions:
-        match action:
-            case AddColumn(ColumnDefinition(name=name)) | RenameColumn(_, name) if name.lower() in dropped:
-                yield ReplaceColumn(name)
-            case ModifyColumn(old, ColumnDefinition(name=name)) if name.lower() in dropped - {old.lower()}:
-                yield ReplaceColumn(name)
 
 
 def _key_actions(name: str, key: str, *, missing: bool = False) -> list[Action]:

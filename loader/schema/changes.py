@@ -107,13 +107,6 @@ class ModifyColumn:
 
 
 @dataclass(frozen=True)
-class ReplaceColumn:
-    """A column gets the name of a column that the statement drops. MariaDB then computes generated columns again."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class SetKey:
     """ADD PRIMARY KEY. `if_not_exists`: nothing happens if there is a primary key."""
 
@@ -155,16 +148,7 @@ REPAIRED = Reload("REPAIR deletes damaged rows of MyISAM and Aria tables")
 """REPAIR TABLE and REPAIR PARTITION. The log does not tell whether rows were damaged, nor the engine of the table."""
 
 Action = (
-    AddColumn
-    | DropColumn
-    | RenameColumn
-    | ModifyColumn
-    | ReplaceColumn
-    | SetKey
-    | DropKey
-    | ChangeIndexes
-    | ConvertCharset
-    | Reload
+    AddColumn | DropColumn | RenameColumn | ModifyColumn | SetKey | DropKey | ChangeIndexes | ConvertCharset | Reload
 )
 
 

@@ -40,7 +40,7 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
     while (read := _read_attribute(cursor, column, key)) is not None:
         column, key = read
     if column.charset not in {"", "binary"} and column.type in _BYTES.values():
-        raise UnreadableError(f"{column.type} with a character set, of which MariaDB makes a text")
+        raise UnreadableError(f"MariaDB replaces {column.type} with a character set by a text type")
     if column.charset == "binary" and column.type in _BYTES:
         size = column.length if column.type == "char" else 0
         column = replace(column, type=_BYTES[column.type], size=size, charset="")
@@ -56,7 +56,7 @@ def _read_attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> 
         return replace(column, nullable=False, auto_increment=True), UNIQUE
     if cursor.take("DEFAULT"):
         if column.default is not None:
-            raise UnreadableError("a column with several defaults, of which the server's version chooses one")
+            raise UnreadableError("a column has several DEFAULT clauses, and it is not certain which of them counts")
         return replace(column, default=read_default(cursor)), key
     if cursor.take("ON", "UPDATE"):
         skip_expression(cursor)

@@ -16,16 +16,7 @@ from loader.schema.alteration import (
     alter_key,
     kept_key_columns,
 )
-from loader.schema.changes import (
-    AddColumn,
-    Altered,
-    ColumnDefinition,
-    ModifyColumn,
-    Reload,
-    ReplaceColumn,
-    SetKey,
-    recovery_hint,
-)
+from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
 from loader.schema.constants import NotLoggedError, existing_row_value
 from loader.schema.type_preservation import (
     CHANGES_CHARACTERS,
@@ -45,11 +36,12 @@ _UNTOLD = "what ALTER TABLE did to rows is not in the log"
 
 @dataclass(frozen=True)
 class Step:
-    """An ALTER TABLE: what it does, whether its sql_mode was strict, and its position in the log."""
+    """An ALTER TABLE: what it does, whether sql_mode was strict, its position, and whether a MariaDB server ran it."""
 
     altered: Altered
     strict: bool
     position: str
+    mariadb: bool
 
 
 @dataclass(frozen=True)
@@ -169,15 +161,12 @@ def _with_generated_key_first(state: _State, new: TableSchema) -> _State:
 
 def _apply_step(state: _State, step: Step) -> _State:
     actions = step.altered.actions
-    names = {column.name.lower() for column in state.columns}
     for action in actions:
         if isinstance(action, Reload):
             raise NotLoggedError(action.reason)
-        if isinstance(action, ReplaceColumn) and action.name.lower() in names:
-            raise NotLoggedError(
-                f"another column got the name {action.name}, from which MariaDB computes generated columns again"
-            )
     after = alter_columns(state.columns, actions)
+    if step.mariadb and (replaced := _find_replaced(state.columns, after)):
+        raise NotLoggedError(f"another column got the name {replaced}, and MariaDB computes generated columns from it")
     if added := [one.column.name for one in kept_key_columns(state.key, after) if one.before is None]:
         raise NotLoggedError(f"the key got the new column {added[0]} in place of the old column of that name")
     before = {column.name: (column, origin) for column, origin in zip(state.columns, state.origins, strict=True)}
@@ -189,6 +178,13 @@ def _apply_step(state: _State, step: Step) -> _State:
         except NotLoggedError as error:
             raise NotLoggedError(f"column {one.column.name}: {error}") from error
     return _State(tuple(one.column for one in after), tuple(origins), alter_key(state.key, actions, after))
+
+
+def _find_replaced(before: Sequence[Column], after: Sequence[AlteredColumn]) -> str:
+    """Return the name of a column that was dropped, if another column has it now, or an empty text."""
+    kept = {one.before for one in after}
+    dropped = {column.name.lower() for column in before if column.name not in kept}
+    return next((one.column.name for one in after if one.column.name.lower() in dropped), "")
 
 
 def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:

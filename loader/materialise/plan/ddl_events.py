@@ -294,7 +294,7 @@ class _StatementEvents:
             self.old_names[change.new] = tuple(dict.fromkeys((*moved, *kept)))
         elif isinstance(change, changes.Altered):
             for before in self._old_names(change.table) if change.actions else ():
-                step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
+                step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position, self.barrier.mariadb)
                 self.steps.setdefault(before, []).append(step)
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:

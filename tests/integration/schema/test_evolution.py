@@ -115,7 +115,7 @@ def steps_of(barriers: list[Barrier]) -> list[Step]:
     for barrier in barriers:
         for change in table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb):
             assert isinstance(change, Altered), f"{change}: {barrier.statement}"
-            found.append(Step(change, bool(barrier.sql_mode & STRICT), barrier.position))
+            found.append(Step(change, bool(barrier.sql_mode & STRICT), barrier.position, barrier.mariadb))
     return found
 
 
