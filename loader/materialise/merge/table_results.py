@@ -160,5 +160,5 @@ def rows_unavailable_error(table: TableName, taker: TableName, error: LoaderErro
 
 
 def _load_or_exclude(taker: TableName) -> str:
-    """Return the hint for a new name. The log does not tell whether a table, a view or, with IF EXISTS, nothing got it."""
+    """Return the hint for a new name. The log does not tell whether a table, a view or nothing (IF EXISTS) got it."""
     return f"{taker.load_again}; if it is a view, or the server has no such table, {taker.exclusion}"
