@@ -97,6 +97,14 @@ def shop(
         yield found
 
 
+@pytest.fixture(scope="module")
+def loaded(shop: Loaded, hdfs_server: HdfsServer) -> Loaded:
+    """The shop when its tables are loaded, by an earlier test or here."""
+    use_yarn(shop, hdfs_server, PYTHON)
+    shop.json("initial-load")  # tables that are loaded stay as they are
+    return shop
+
+
 def use_yarn(shop: Loaded, hdfs: HdfsServer, python: str, conf: Mapping[str, str] = MappingProxyType({})) -> None:
     """Configure the cluster, and how its executors get their Python."""
     options = f'hdfs = {{ webhdfs = "{hdfs.web}", user = "{USER}" }}'
@@ -198,77 +206,77 @@ def test_executors_run_a_package_and_one_dies_during_an_initial_load(
 
 
 def test_executors_die_while_the_log_is_staged_and_merged(
-    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+    loaded: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
 ) -> None:
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number)))
-    shop.json("plan")
+    use_yarn(loaded, hdfs_server, PYTHON)
+    loaded.execute(*(statement for number in ROUNDS for statement in changes(number)))
+    loaded.json("plan")
     for stage in ("extract", "materialise"):
         with fault_when(lambda: bool(cluster.executors()), lambda: kill_executor(cluster)):
-            shop.json(stage)
-    assert_equal_from_outside(shop, hdfs_server, tmp_path)
-    assert {table["status"] for table in shop.json("materialise")["tables"]} == {"already"}
+            loaded.json(stage)
+    assert_equal_from_outside(loaded, hdfs_server, tmp_path)
+    assert {table["status"] for table in loaded.json("materialise")["tables"]} == {"already"}
 
 
 def test_the_driver_runs_on_the_cluster(
-    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+    loaded: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
 ) -> None:
-    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
-    shop.json("initial-load")
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 50)))
-    shop.json("run")
-    assert set(statuses(shop, "initial-load", "--again")) == {"applied"}
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 100)))
-    shop.json("run")
-    assert set(statuses(shop, "materialise")) == {"already"}
-    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+    use_yarn(loaded, hdfs_server, PYTHON, CLUSTER)
+    loaded.execute(*(statement for number in ROUNDS for statement in changes(number + 50)))
+    loaded.json("run")
+    assert set(statuses(loaded, "initial-load", "--again")) == {"applied"}
+    loaded.execute(*(statement for number in ROUNDS for statement in changes(number + 100)))
+    loaded.json("run")
+    assert set(statuses(loaded, "materialise")) == {"already"}
+    assert_equal_from_outside(loaded, hdfs_server, tmp_path)
     assert [log for log in cluster.folder.rglob("stdout") if b"INFO loader.materialise" in log.read_bytes()]
     assert results(hdfs_server) == []
 
 
-def test_the_error_of_a_driver_on_the_cluster_reaches_the_command(shop: Loaded, hdfs_server: HdfsServer) -> None:
-    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
-    shop.execute(*changes(150))
+def test_the_error_of_a_driver_on_the_cluster_reaches_the_command(loaded: Loaded, hdfs_server: HdfsServer) -> None:
+    use_yarn(loaded, hdfs_server, PYTHON, CLUSTER)
+    loaded.execute(*changes(150))
     before = csv_files(hdfs_server)
-    shop.json("plan")
-    shop.json("extract")
+    loaded.json("plan")
+    loaded.json("extract")
     lost = f"/lake/staging/{min(csv_files(hdfs_server) - before)}"
     client = InsecureClient(hdfs_server.web, user=USER)
     client.rename(lost, f"{lost}.away")
-    failed = [table for table in shop.json("materialise", code=DAMAGED)["tables"] if table["error"]]
+    failed = [table for table in loaded.json("materialise", code=DAMAGED)["tables"] if table["error"]]
     assert [table["error"]["what"] for table in failed] == ["a staged file is missing"]
     client.rename(f"{lost}.away", lost)
-    shop.json("release", failed[0]["table"])
-    shop.json("run")
+    loaded.json("release", failed[0]["table"])
+    loaded.json("run")
 
 
 def test_a_driver_on_the_cluster_dies(
-    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+    loaded: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
 ) -> None:
-    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 200)))
+    use_yarn(loaded, hdfs_server, PYTHON, CLUSTER)
+    loaded.execute(*(statement for number in ROUNDS for statement in changes(number + 200)))
     with fault_when(lambda: bool(cluster.executors()), lambda: os.kill(cluster.drivers()[0], signal.SIGKILL)):
-        error = shop.json("run", code=AGAIN)
+        error = loaded.json("run", code=AGAIN)
     assert error["what"] == "the Spark job ended without a result"
     assert re.match(r"read the log of the driver: yarn logs -applicationId application_\d+_\d+; ", error["hint"])
-    shop.json("run")
-    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+    loaded.json("run")
+    assert_equal_from_outside(loaded, hdfs_server, tmp_path)
     assert results(hdfs_server) == []
 
 
 def test_an_interrupted_command_ends_its_driver_on_the_cluster(
-    shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
+    loaded: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, tmp_path: Path
 ) -> None:
-    use_yarn(shop, hdfs_server, PYTHON, CLUSTER)
-    shop.execute(*(statement for number in ROUNDS for statement in changes(number + 300)))
+    use_yarn(loaded, hdfs_server, PYTHON, CLUSTER)
+    loaded.execute(*(statement for number in ROUNDS for statement in changes(number + 300)))
     running = subprocess.Popen(
-        [sys.executable, "-m", "loader", "--config", str(shop.config), "run"], env=os.environ | shop.env
+        [sys.executable, "-m", "loader", "--config", str(loaded.config), "run"], env=os.environ | loaded.env
     )
     assert wait_until(lambda: bool(cluster.executors()), 120)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) != 0
     assert wait_until(lambda: not cluster.containers(), 60)
-    shop.json("run")
-    assert_equal_from_outside(shop, hdfs_server, tmp_path)
+    loaded.json("run")
+    assert_equal_from_outside(loaded, hdfs_server, tmp_path)
 
 
 def statuses(shop: Loaded, *command: str) -> list[str]:
