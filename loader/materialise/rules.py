@@ -117,7 +117,7 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName,
         return
     names = [name for name in wanted if made[name] != wanted[name]]
     raise UsageError(
-        "the table was made with another rule than the configuration has for it",
+        "the rule of the table was changed after the table was created",
         why="; ".join(
             f"{name.removeprefix(_PREFIX)} of the table is {made[name]!r}, not {wanted[name]!r}" for name in names
         ),

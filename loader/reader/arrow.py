@@ -33,7 +33,7 @@ def to_arrow(events: Iterable[Event], table: str) -> pa.Table:
 
     Raises:
         UsageError: pyarrow is not installed.
-        DataError: no row of the table; its columns change; a value that has no form in Arrow, such as 0000-00-00.
+        DataError: no row of the table; its columns change; a value that Arrow does not have, such as 0000-00-00.
         LoaderError: what reading the log raises.
     """
     pa = _pyarrow()
@@ -82,7 +82,7 @@ def _arrays(pa: Any, arrays: list[list[Any]], types: list[tuple[str, Any]]) -> I
         try:
             yield pa.array(values, kind)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise DataError("a value has no form in Arrow", why=str(error), column=name) from error
+            raise DataError("a value cannot be converted to Arrow", why=str(error), column=name) from error
 
 
 def _row_of(change: RowChange) -> Row:
@@ -96,7 +96,7 @@ def _check_same(schema: TableSchema, event: RowsEvent) -> None:
     if event.schema != schema:
         raise DataError(
             "the columns of the table change in the log",
-            hint="read the log before and behind that position separately",
+            hint="read the log before and after that position separately",
             table=event.table,
             file=event.header.file,
             position=event.header.position,
@@ -107,7 +107,7 @@ def _plain(value: Value, event: RowsEvent) -> Any:
     found = value.native()
     if isinstance(found, PartialDate) or value.is_unreadable:
         raise DataError(
-            f"{value.text!r} has no form in Arrow",
+            f"{value.text!r} cannot be converted to Arrow",
             hint="read the rows of the log one by one, and take Value.as_text",
             table=event.table,
             column=value.column.name,

@@ -31,7 +31,7 @@ from loader.schema.type_preservation import (
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
-_UNTOLD = "what ALTER TABLE did to rows is not in the log"
+_HIDDEN_CHANGES = "the log does not show how ALTER TABLE changed the rows"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
         try:
             state = _apply_step(state, step)
         except NotLoggedError as error:
-            raise _refusal(old.name, _UNTOLD, str(error), step) from error
+            raise _refusal(old.name, _HIDDEN_CHANGES, str(error), step) from error
     if new is not None:
         state = _with_generated_key_first(state, new)
     derived = TableSchema(old.name, state.columns, state.key.columns)
@@ -253,7 +253,7 @@ def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Or
         before = old.column(origin.old).charset if isinstance(origin, ColumnOrigin) else column.charset
         if column.charset != before and column.charset in CHANGES_CHARACTERS:
             why = f"column {column.name}: the conversion to {column.charset} changes some characters"
-            raise _refusal(old.name, _UNTOLD, why)
+            raise _refusal(old.name, _HIDDEN_CHANGES, why)
 
 
 def _join_key(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> list[Origin]:

@@ -254,7 +254,7 @@ class MergePlanner:
 
         Raises:
             DataError: the table belongs to another source.
-            UsageError: it was made with another rule than the configuration has for it.
+            UsageError: its rule was changed after the table was created.
         """
         metadata = self.warehouse.metadata(table)
         try:
@@ -290,7 +290,7 @@ class MergePlanner:
             raise no_snapshot_error(table, taker)
         if not ready:
             raise WaitingForTable(
-                f"table {table} must be merged up to the rename by which table {taker} takes its rows",
+                f"table {table} must be merged up to the RENAME TABLE after which table {taker} has its rows",
                 hint="loader run",
                 table=table,
                 seqno=seqno,

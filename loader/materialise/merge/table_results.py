@@ -151,7 +151,7 @@ def no_snapshot_error(table: TableName, taker: TableName, *, expired: bool = Fal
 def rows_unavailable_error(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
     """Return the error of `taker`, which takes the rows of a table that stops before the rename because of `error`."""
     return UnsupportedError(
-        f"table {table} cannot be merged up to the rename by which table {taker} takes its rows",
+        f"table {table} cannot be merged up to the RENAME TABLE after which table {taker} has its rows",
         why=f"{error.what}: {error.why}" if error.why else error.what,
         hint=_load_or_exclude(taker) if error.hint == _load_or_exclude(table) else taker.load_again,
         table=taker,

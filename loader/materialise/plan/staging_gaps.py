@@ -24,7 +24,7 @@ def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> Unsupp
     name = left_out.name.argument
     again = left_out.name.load_again
     return UnsupportedError(
-        f"rows of the table are not staged from a place in the log on: {left_out.what}",
+        f"rows of the table could not be staged: {left_out.what}",
         why=left_out.why,
         hint=f"{left_out.hint}; then load the table again: {again}{_skip(manifest, left_out)}"
         if left_out.hint
@@ -41,6 +41,6 @@ def _skip(manifest: Manifest, left_out: IncompleteTable) -> str:
     if not left_out.skippable:
         return ""
     return (
-        f"; or let the table lack its rows of this transaction: {left_out.skip_command};"
+        f"; or skip its rows of this transaction, which the table then lacks: {left_out.skip_command};"
         f" then stage the other rows: loader extract --interval {manifest.start}"
     )

@@ -120,7 +120,7 @@ class Layout:
         for column in self.schema.columns:
             if self.name(column.name).lower() in own:
                 raise UnsupportedError(
-                    "the column has the name of the column that keeps the invalid dates of another one",
+                    "the column has the name that another column needs for its invalid dates",
                     hint='give the table a rule with on_misfit = "null", or rename the column; or '
                     f"{self.schema.name.exclusion}",
                     table=self.schema.name,

@@ -7,17 +7,17 @@ from collections.abc import Collection
 from typing import Any
 
 REASONS = [
-    r"^what ALTER TABLE did to rows is not in the log",
+    r"^the log does not show how ALTER TABLE changed the rows",
     r"^a statement gave rows to (the )?table",
     r"^a column was altered so that the server .*, and the log does not have these rows",
     r"^the column's type would have to change from .* which the warehouse cannot follow",
     r"^the value that a new column has in all rows does not fit its type",
-    r"^rows of the table are not staged from a place in the log on",
+    r"^rows of the table could not be staged",
     r"^table .* waits for table .*, which is quarantined",
     r"^table .* was renamed to the name of a captured table, but it is not in the warehouse",
     r"^the log holds a statement that changed rows, instead of the rows",
     r"^rows of the table were logged and then rolled back",
-    r"^table .* cannot be merged up to the rename by which table .* takes its rows",
+    r"^table .* cannot be merged up to the RENAME TABLE after which table .* has its rows",
     r"^table .* has no snapshot from right before it was renamed to",
     r"^the table got its name from .*, which only a mirror of a mirror can follow",
     r"^the table was not captured all the time",

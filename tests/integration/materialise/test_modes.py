@@ -182,7 +182,7 @@ def test_a_table_made_by_another_rule_and_rules_that_do_not_fit(ruled: Lake) -> 
     for result in (ruled.merged(), ruled.loaded(key)):
         error = result.tables[0].error
         assert error is not None
-        assert error["what"] == "the table was made with another rule than the configuration has for it"
+        assert error["what"] == "the rule of the table was changed after the table was created"
         assert error["why"].startswith(
             "mode of the table is 'soft_delete', not 'history'; op_column of the table is '', not '_op'"
         )

@@ -59,7 +59,7 @@ def test_what_has_no_form_in_arrow_is_refused(tmp_path: Path) -> None:
     changed = LogBuilder().insert(ORDERS, (1, "a")).insert(Table("shop", "orders", (integer("id"),)), (2,), number=2)
     for number, (log, table, says) in enumerate(
         [
-            (zero, "shop.odd", "'0000-00-00' has no form in Arrow"),
+            (zero, "shop.odd", "'0000-00-00' cannot be converted to Arrow"),
             (changed, "shop.orders", "the columns of the table change in the log"),
             (changed, "shop.none", "the log has no row of the table"),
         ]

@@ -32,5 +32,5 @@ def test_deleted_rows_do_not_come_back(lake: Lake) -> None:
     release(settings_of(lake.folder, lake.staging.store.root), "shop.new")
     found = {one.table: one for one in lake.merged().tables}["shop.new"]
     assert found.error
-    assert found.error["what"] == "the table was made with another rule than the configuration has for it"
+    assert found.error["what"] == "the rule of the table was changed after the table was created"
     assert lake.warehouse.metadata(NEW.name) is None
