@@ -83,6 +83,7 @@ def test_a_server_and_files_by_their_address_without_a_configuration(source: Loa
     assert (missing.returncode, "there is no such file or folder" in missing.stdout) == (1, True)
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_a_hadoop_catalog_on_s3_and_a_file_in_the_place_of_a_folder(source: Loaded) -> None:
     configure(source, f'path = "{source.home}/warehouse"', 'path = "s3a://lake/warehouse"')
     (found,) = page(source, code=1)

@@ -85,6 +85,7 @@ def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
     assert found["shop.log"]["server_rows"] > 4
 
 
+@SWEEP
 def test_damage_is_found(compared: Loaded, spark: SparkSession) -> None:
     assert {one["status"] for one in verified(compared, 0, "shop.orders", "shop.log").values()} == {"equal"}
     session = Warehouse(spark, load_config(str(compared.config)).source().catalog).session

@@ -25,7 +25,7 @@ _ELSEWHERE = {
     "compact.after",
     "expire.after",
 }  # no delta that succeeds comes there
-_SOME = ("plan.after", "part.after", "manifest.before", "insert.after", "publish.after")
+_SOME = ("part.after", "manifest.before", "insert.after")
 _POINTS = [point for point in POINTS if point not in _ELSEWHERE and (_SWEEP or point in _SOME)]
 
 

@@ -47,6 +47,7 @@ def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded
     assert loaded.snapshots() == snapshots
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
     loaded.execute(*changes(2))
     mine = loaded.json("plan", "--run", "dag/one")

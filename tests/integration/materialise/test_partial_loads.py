@@ -52,6 +52,7 @@ MOVES = {  # what the load read, the changes meanwhile, and the rows in the end
 }
 
 
+@SWEEP
 def test_keys_that_changed_while_the_load_read(lake: Lake) -> None:
     schemas = {name: table(name, [ID, NAME, SIZE], ["id"]) for name in MOVES}
     exact = position(1, 1500)

@@ -116,6 +116,6 @@ def test_a_column_with_the_name_of_a_text_column_is_refused() -> None:
     columns = (Column("id", "int"), Column("_pos", "date"), Column("__POS__text", "int"))
     schema = TableSchema(NAME, columns, ("id",))
     Layout(schema, TableRule(on_misfit="null")).check()
-    with pytest.raises(UnsupportedError, match="the name of the column that keeps the invalid dates") as caught:
+    with pytest.raises(UnsupportedError, match="the name that another column needs for its invalid dates") as caught:
         Layout(schema, TableRule(on_misfit="text")).check()
     assert caught.value.where["column"] == "__POS__text"

@@ -88,7 +88,7 @@ def test_a_date_that_is_none_in_a_key_and_a_name_that_is_taken(lake: Lake) -> No
     keys = [lake.staging.load(KEYED, [("0000-00-00", None)], P0), lake.staging.load(taken, [], P0)]
     found = {one.table: one.error for one in lake.loaded(*keys).tables}
     assert "not fit the column's type date" in str(found["shop.keyed"])
-    assert "the name of the column that keeps the invalid dates" in str(found["other.texted"])
+    assert "the name that another column needs for its invalid dates" in str(found["other.texted"])
 
 
 def test_a_name_of_a_column_may_hold_a_backtick(lake: Lake) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from typing import Any
 
 import pytest
@@ -93,6 +94,7 @@ AGAIN = {
 }
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_texts_stay_beside_their_columns(lake: Lake) -> None:
     lake.rules = (
         TableRule(tables=("*.strict",)),

@@ -18,6 +18,7 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 P0 = position(1, 1000)
 STRICT = 1 << 21
@@ -343,7 +344,11 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("cuts", [[END], [1150, 1250, 1350, END], [1250, END]], ids=["at once", "one by one", "by two"])
+@pytest.mark.parametrize(
+    "cuts",
+    [pytest.param([END], marks=SWEEP), [1150, 1250, 1350, END], pytest.param([1250, END], marks=SWEEP)],
+    ids=["at once", "one by one", "by two"],
+)
 def test_columns_that_went_are_kept_by_rule(lake: Lake, cuts: list[int]) -> None:
     lake.rules = (TableRule(tables=("shop.keeps*",), on_drop="keep"),)
     lake.loaded(*[lake.staging.load(told.schema, told.rows, P0) for told in KEPT])

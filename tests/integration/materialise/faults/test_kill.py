@@ -92,6 +92,7 @@ def test_a_load_killed_anywhere_heals(lake: Lake, point: str) -> None:
     assert list(lake.metadata(SCHEMA).branches) == ["main"]
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_a_job_of_spark_submit_killed_in_the_middle_heals(lake: Lake, settings: SparkSettings) -> None:
     key = staged(lake)
     lake.one(lake.loaded(key))

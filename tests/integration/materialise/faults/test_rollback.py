@@ -195,6 +195,7 @@ def test_damage_that_stops_a_merge_is_mended_and_the_merge_goes_on(ready: Lake) 
     assert counted(ready) == before - Counter([("c", "None")])
 
 
+@SWEEP
 def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) -> None:
     damage(ready)
     for since in (number(1, 4), number(1, 1150), number(1, 2150)):
@@ -210,6 +211,7 @@ def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) 
     assert refused(ready, FIRST)["hint"] == f"loader replay --from {P0} --table shop.bags"
 
 
+@SWEEP
 def test_an_expired_snapshot_is_refused(ready: Lake) -> None:
     maintain(ready.spark, maintenance(ready))
     assert [one.seqno for one in ready.metadata(BAGS).applied_positions()] == [SECOND]
@@ -218,6 +220,7 @@ def test_an_expired_snapshot_is_refused(ready: Lake) -> None:
     assert done(ready, SECOND).status == "same"
 
 
+@SWEEP
 @pytest.mark.parametrize(
     ("statements", "why"),
     [
@@ -260,6 +263,7 @@ def test_truncate_a_newer_load_and_statements_that_do_nothing(ready: Lake) -> No
     )
 
 
+@SWEEP
 def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     damage(ready)
     shown = done(ready, LOADED)
@@ -277,6 +281,7 @@ def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
+@SWEEP
 def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     viewed = {one.seqno: one.snapshot for one in ready.metadata(BAGS).applied_positions()}[FIRST]
     name = ready.warehouse.name(BAGS.name)

@@ -70,6 +70,7 @@ def test_rows_and_columns_change_meanwhile(source: LiveSource) -> None:
     assert source_lag(source.settings).postponed == ()
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_names_change_meanwhile(source: LiveSource) -> None:
     paused(source, "a")
     source.run(

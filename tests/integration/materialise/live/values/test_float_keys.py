@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
@@ -26,6 +27,7 @@ def differences(source: LiveSource) -> list[str]:
     return [name for name in "df" if texts[name] != rows(source, name)]
 
 
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 def test_rows_are_found_by_their_numbers(live: LiveSource) -> None:
     live.run(
         "CREATE TABLE d (k DOUBLE PRIMARY KEY, n INT)",
