@@ -78,13 +78,13 @@ class IntervalSchemas:
         """
         # In the last interval of a backlog, nothing lies between it and the reading of the plan's definitions.
         last = bool(self.plan.side_effects_at)
-        untold = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
-        staged = [one for one in untold if one[0] not in used.tables]
+        ambiguous = _ambiguous_staged_schemas(results) if self.plan.identity.kind == "mariadb" else []
+        staged = [one for one in ambiguous if one[0] not in used.tables]
         statements = _read(result.statements for result in results) if staged else []
         if not staged or (last and not statements):
             return None
         history, now = self._history(statements), self.plan.known() if last else {}
-        found = {name: _told(history.named_versions(name), now.get(name)) for name, _, _ in staged}
+        found = {name: _with_planned_types(history.named_versions(name), now.get(name)) for name, _, _ in staged}
         wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
         return Versions({name: found[name] for name in wrong}) if wrong else None
 
@@ -180,7 +180,7 @@ def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
     return [one for one in read if one.changes]
 
 
-def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, TableSchema, tuple[int, int]]]:
+def _ambiguous_staged_schemas(results: Sequence[RangeResult]) -> list[tuple[TableName, TableSchema, tuple[int, int]]]:
     """Return staged schemas with columns that MariaDB's log describes incompletely, and their range of seqnos."""
     return [
         (file.name, schema, (file.min_seqno, file.max_seqno))
@@ -190,16 +190,16 @@ def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, Tabl
     ]
 
 
-def _told(versions: tuple[SchemaVersion, ...], known: TableSchema | None) -> tuple[SchemaVersion, ...]:
+def _with_planned_types(versions: tuple[SchemaVersion, ...], known: TableSchema | None) -> tuple[SchemaVersion, ...]:
     """Return the versions of a table. If there is only one, it gets the column types of the plan's definition."""
     if len(versions) != 1 or versions[0].schema is None or known is None:
         return versions
     schema, now = versions[0].schema, {column.name: column for column in known.columns}
-    columns = (_untold_type(column, now.get(column.name)) for column in schema.columns)
+    columns = (_planned_type(column, now.get(column.name)) for column in schema.columns)
     return (replace(versions[0], schema=replace(schema, columns=tuple(columns))),)
 
 
-def _untold_type(column: Column, now: Column | None) -> Column:
+def _planned_type(column: Column, now: Column | None) -> Column:
     plain = logged_as(column) == str(column)
     return now if now and plain and logged_as(now) == logged_as(column) else column
 
@@ -237,9 +237,9 @@ def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:
     for file in result.files:
         schema, now = result.schemas[file.schema_id], history.latest(file.name)
         if file.rows and file.min_seqno >= history.latest_seqno(file.name) and now.schema != schema:
-            history.set_table(plan.stop_seqno, plan.stop, file.name, _as_told(schema, now))
+            history.set_table(plan.stop_seqno, plan.stop, file.name, _known_table(schema, now))
 
 
-def _as_told(schema: TableSchema, now: KnownTable) -> KnownTable:
+def _known_table(schema: TableSchema, now: KnownTable) -> KnownTable:
     primary = now.key.primary and now.key.columns == schema.key
     return KnownTable.of(schema, primary=primary, others=now.key.others, charset=now.charset)

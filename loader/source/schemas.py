@@ -132,9 +132,9 @@ def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[Table
     names = find_tables(connection, captured)
     for schema in dict.fromkeys(name.schema for name in names):
         with connection.cursor() as cursor:
-            cursor.execute(sql("source/schemas_untold"), (schema,))
-            untold = {str(table) for (table,) in cursor.fetchall()}
-        tables = [name for name in names if name.schema == schema and name.table in untold]
+            cursor.execute(sql("source/ambiguous_tables"), (schema,))
+            ambiguous = {str(table) for (table,) in cursor.fetchall()}
+        tables = [name for name in names if name.schema == schema and name.table in ambiguous]
         for name, columns in (read_columns(connection, schema, tables) if tables else {}).items():
             if not columns:
                 continue  # it was dropped or renamed meanwhile, as the copies of online schema changes are

@@ -29,7 +29,7 @@ class Document(BaseModel):
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored."""
-        data = self.model_dump(mode="json")
+        data = self.model_dump(mode="json", by_alias=True)
         for name in self.LATER:
             if not data[name]:
                 del data[name]

@@ -183,14 +183,14 @@ class Plan(Document, Shaping):
     """The decision where an interval stops, with everything that shapes the bytes of its files.
 
     Attributes:
-        untold: `TableSchema.as_dict()` of captured tables whose column types the log does not tell completely; see
+        ambiguous: `TableSchema.as_dict()` of captured tables whose column types the log does not tell completely; see
             read_ambiguous_tables. They are read before the end of the log is. So a table that is altered meanwhile has
             a barrier in this interval, or in another interval of the same backlog. Rows before that barrier get the
             types of `loader.extract.interval_schemas`. A merge accepts only rows of exactly the schema that the table
             has.
         schemas: the SHA-256 of the document of captured tables that are unknown at the interval's start, read at the
-            same time as `untold`; empty without one. A definition counts if no statement of the interval concerns its
-            table, and only in the last interval of a backlog.
+            same time as `ambiguous`; empty without one. A definition counts if no statement of the interval concerns
+            its table, and only in the last interval of a backlog.
         schemas_at: the end of the log at that time. It equals the stop of the last interval of a backlog only. For
             earlier intervals, a later statement could have altered a table.
         side_effects: names of tables: a statement with one of them may change others; see SideEffects.named.
@@ -218,13 +218,15 @@ class Plan(Document, Shaping):
         *("unlogged", "unlogged_before", "unlogged_at"),
     )
 
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
     source: str
     generation: str
     identity: Identity
     start: str
     stop: str
     shift: int
-    untold: tuple[dict[str, Any], ...] = ()
+    ambiguous: tuple[dict[str, Any], ...] = Field(default=(), alias="untold")  # in stored documents
     schemas: str = ""
     schemas_at: str = ""
     side_effects: tuple[str, ...] = ()
@@ -240,12 +242,12 @@ class Plan(Document, Shaping):
     skips: tuple[SkippedRows, ...] = ()
 
     def check(self, key: str) -> None:
-        """Check that the definitions in `untold` are valid: see Document."""
+        """Check that the definitions in `ambiguous` are valid: see Document."""
         self.known()
 
     def known(self) -> dict[TableName, TableSchema]:
-        """Return the tables of `untold` by name."""
-        schemas = map(TableSchema.from_dict, self.untold)
+        """Return the tables of `ambiguous` by name."""
+        schemas = map(TableSchema.from_dict, self.ambiguous)
         return {schema.name: schema for schema in schemas}
 
     @property

@@ -102,7 +102,7 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
         stop=str(read.stop),
         shift=generation.shift,
         **settings.shaping() | {"tables": _exclude(settings.tables, read.sequences)},
-        untold=tuple(schema.as_dict() for schema in read.untold),
+        ambiguous=tuple(schema.as_dict() for schema in read.ambiguous),
         schemas=read.late,
         schemas_at=str(read.stop) if read.late else "",
         side_effects=read.side_effects.named if read.side_effects else (),
@@ -211,14 +211,14 @@ class _SourceState:
 
     Attributes:
         stop: the end of the log.
-        untold, late, side_effects, folds: see Plan.untold, Plan.schemas, SideEffects and Plan.folds.
+        ambiguous, late, side_effects, folds: see Plan.ambiguous, Plan.schemas, SideEffects and Plan.folds.
         logs_cascades: see loader.source.foreign_keys.
         cascading, unlogged, unlogged_before: see Plan.cascading, Plan.unlogged and Plan.unlogged_before.
         sequences: of MariaDB, if the log does not tell them from tables; see `find_new_sequences`.
     """
 
     stop: Position
-    untold: list[TableSchema]
+    ambiguous: list[TableSchema]
     late: str
     side_effects: SideEffects | None
     folds: bool
@@ -254,7 +254,7 @@ def _read_source(
     with connected(settings.server) as connection:
         captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
         check_filters(connection, captured)
-        untold = read_ambiguous_tables(connection, captured)
+        ambiguous = read_ambiguous_tables(connection, captured)
         late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
         sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
@@ -275,7 +275,7 @@ def _read_source(
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
     return _SourceState(
-        stop, untold, late, side_effects, folds, logged, cascading, unlogged, unlogged_before, sequences
+        stop, ambiguous, late, side_effects, folds, logged, cascading, unlogged, unlogged_before, sequences
     )
 
 

@@ -66,7 +66,7 @@ class SourceServer:
         with self.connected() as connection:
             return log_end(connection)
 
-    def untold(self) -> list[TableSchema]:
+    def ambiguous(self) -> list[TableSchema]:
         """What a plan knows of tables."""
         with self.connected() as connection:
             return read_ambiguous_tables(connection, lambda name: name.schema == self.schema)
@@ -95,7 +95,7 @@ class SourceServer:
         registry = TableRegistry(
             lambda name: name.schema == self.schema,
             mariadb=self.kind == "mariadb",
-            known={schema.name: schema for schema in self.untold()}.get,
+            known={schema.name: schema for schema in self.ambiguous()}.get,
             hex_fallback=hex_fallback,
         )
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:

@@ -191,8 +191,8 @@ def altered_table(source: Source, folder: Path, random: Random, count: Counter[s
     for number in range(STATEMENTS_A_TABLE):
         if one := altered(source, alters, random, count):
             # What the log of MariaDB does not tell of columns is told by the server.
-            untold = [replace(one.new, key=()).as_dict()] if source.kind == "mariadb" else ()
-            staged = source.staged(folder / str(number), since, one.stop, untold=untold)
+            ambiguous = [replace(one.new, key=()).as_dict()] if source.kind == "mariadb" else ()
+            staged = source.staged(folder / str(number), since, one.stop, ambiguous=ambiguous)
             check(staged, one, count)
             check_history(history, staged, one, count)
             since = one.stop

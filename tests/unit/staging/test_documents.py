@@ -242,7 +242,7 @@ def test_numbers_are_numbers_in_their_range(changed: dict[str, object]) -> None:
 def test_the_schemas_in_a_plan_are_checked_too() -> None:
     plan = Plan(
         source="s", generation="0001", identity=IDENTITY, start="binlog.000054:123", stop="binlog.000055:4", shift=2,
-        tables=TableFilter(include=("*.*",)), untold=(INJECTED,),
+        tables=TableFilter(include=("*.*",)), ambiguous=(INJECTED,),
     )  # fmt: skip
     with pytest.raises(StagedDataError, match="the schema of a table in a document is invalid"):
         Plan.read(plan.canonical(), "plan.json")

@@ -34,7 +34,7 @@ def mariadb(source: Source) -> Source:
     return source
 
 
-def untold(source: Source) -> list[TableSchema]:
+def ambiguous(source: Source) -> list[TableSchema]:
     with connected(source.address) as connection:
         return read_ambiguous_tables(connection, lambda name: name.schema == source.schema)
 
@@ -68,12 +68,12 @@ def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: So
     source.run("INSERT INTO ids VALUES ('123e4567-e89b-12d3-a456-426614174000', '1.2.3.0', '2001:db8::')")
     plan = planned(source, tmp_path / "plans")
     assert [str(name) for name in plan.known()] == [f"{source.schema}.ids"]
-    staged = source.staged(tmp_path / "told", start, untold=plan.untold)
+    staged = source.staged(tmp_path / "known", start, ambiguous=plan.ambiguous)
     (line,) = staged.records(f"{source.schema}.ids")
     assert line[5:] == ["123e4567-e89b-12d3-a456-426614174000", "1.2.3.0", "2001:db8::"]
     with connected(source.address) as connection:
         assert read_schemas(connection, [name_of(source, "ids")]) == [staged.schema(f"{source.schema}.ids")]
-    (line,) = source.staged(tmp_path / "untold", start).records(f"{source.schema}.ids")
+    (line,) = source.staged(tmp_path / "unknown", start).records(f"{source.schema}.ids")
     assert line[5:] == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
 
 
@@ -84,8 +84,8 @@ def test_a_column_that_is_added_later_changes_nothing_of_the_others(mariadb: Sou
     source.run("INSERT INTO ids VALUES (1, '123e4567-e89b-12d3-a456-426614174000', 'b')")
     source.run("ALTER TABLE ids ADD n INT FIRST, MODIFY b UUID, DROP u", "ALTER TABLE ids ADD u UUID")
     source.run("INSERT INTO ids VALUES (7, 2, NULL, '00000000-0000-0000-0000-000000000001')")
-    known = tuple(schema.as_dict() for schema in untold(source))
-    lines = source.staged(tmp_path, start, untold=known).records(f"{source.schema}.ids")
+    known = tuple(schema.as_dict() for schema in ambiguous(source))
+    lines = source.staged(tmp_path, start, ambiguous=known).records(f"{source.schema}.ids")
     assert lines[0][5:7] == ["1", "123e4567-e89b-12d3-a456-426614174000"]
     assert lines[1][5:] == ["7", "2", None, "00000000-0000-0000-0000-000000000001"]
 
@@ -107,7 +107,8 @@ def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_neve
     plans = chain.plans(chain.require_generation())
     assert [len(plan.known()) for plan in plans] == [1, 1, 1]
     manifests = [
-        source.staged(tmp_path / str(plan.start_seqno), *_ends(plan), untold=plan.untold).manifest for plan in plans
+        source.staged(tmp_path / str(plan.start_seqno), *_ends(plan), ambiguous=plan.ambiguous).manifest
+        for plan in plans
     ]
     before = plans[0].start_seqno
     # What was BINARY in the first interval is staged as the UUID that it became later; and the merge takes neither.
@@ -140,13 +141,13 @@ def test_vectors(mariadb: Source, tmp_path: Path) -> None:
     source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3), w VARCHAR(9))")
     start = source.mark()
     source.run("INSERT INTO vectors VALUES (1, VEC_FromText('[1,2.5,-3]'), 'x')")
-    known = tuple(schema.as_dict() for schema in untold(source))
-    staged = source.staged(tmp_path / "told", start, untold=known)
+    known = tuple(schema.as_dict() for schema in ambiguous(source))
+    staged = source.staged(tmp_path / "known", start, ambiguous=known)
     (line,) = staged.records(f"{source.schema}.vectors")
     assert line[5:] == ["1", "[1,2.5,-3]", "x"]
     with connected(source.address) as connection:
         assert read_schemas(connection, [name_of(source, "vectors")]) == [staged.schema(f"{source.schema}.vectors")]
-    (line,) = source.staged(tmp_path / "untold", start).records(f"{source.schema}.vectors")
+    (line,) = source.staged(tmp_path / "unknown", start).records(f"{source.schema}.vectors")
     assert line[5:] == ["1", "0000803f00002040000040c0", "x"]
 
 
@@ -183,12 +184,12 @@ def test_times_of_mariadb_5_3_go_by_the_plan(mariadb: Source, tmp_path: Path) ->
     begin(settings(source, tmp_path / "plans"))
     start = source.mark()
     source.run("INSERT INTO old VALUES (1, '2024-02-29 12:34:56.789', '-01:02:03')")
-    (found,) = source.staged(tmp_path / "untold", start).manifest.left_out
+    (found,) = source.staged(tmp_path / "unknown", start).manifest.left_out
     assert "TIMESTAMP column in the old format cannot be read" in found.what
     assert found.why.startswith("column n0")
     assert "ALTER TABLE ... FORCE" in found.hint
     plan = planned(source, tmp_path / "plans")
-    (line,) = source.staged(tmp_path / "told", start, untold=plan.untold).records(f"{source.schema}.old")
+    (line,) = source.staged(tmp_path / "known", start, ambiguous=plan.ambiguous).records(f"{source.schema}.old")
     assert line[5:] == ["1", "2024-02-29 12:34:56.789", "-01:02:03"]
     source.run("ALTER TABLE old FORCE")  # as the hint says
     start = source.mark()
@@ -209,12 +210,12 @@ def test_a_table_that_is_dropped_between_two_questions_is_left_out(
         return ask(*arguments)
 
     monkeypatch.setattr(schemas, "read_columns", dropped_before)
-    assert {"copy", "kept"} & {schema.name.table for schema in untold(source)} == {"kept"}
+    assert {"copy", "kept"} & {schema.name.table for schema in ambiguous(source)} == {"kept"}
 
 
 def test_tables_whose_names_differ_only_in_case_are_both_told(mariadb: Source) -> None:
     """Without the plan's definition, a table that the log creates has the bytes of its UUID and no error."""
     mariadb.run("CREATE TABLE Session (u UUID)", "CREATE TABLE session (u INET6)")
-    found = {schema.name.table: schema.columns[0].type for schema in untold(mariadb)}
+    found = {schema.name.table: schema.columns[0].type for schema in ambiguous(mariadb)}
     mariadb.run("DROP TABLE Session, session")
     assert {name: found.get(name) for name in ("Session", "session")} == {"Session": "uuid", "session": "inet6"}
