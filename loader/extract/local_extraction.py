@@ -256,14 +256,14 @@ class _Extractor(RangeExtractor):
         registry = self._registry(form, self._versions.of)
         return ListingStager(registry, span.file, span.lognum, form.checksum, 0, False, lambda *_: None)
 
-    def _registry(self, form: LogFormat, versions: VersionsOf, ambiguous: VersionsOf = lambda _: ()) -> TableRegistry:
+    def _registry(self, form: LogFormat, versions: VersionsOf, named: VersionsOf = lambda _: ()) -> TableRegistry:
         registry = TableRegistry(
             CapturedTables(self._plan.tables),
             mariadb=form.mariadb,
             known=self._known,
             nameless=True,
             versions=versions,
-            named_versions=ambiguous,
+            named_versions=named,
             hex_fallback=True,
             same_keys=True,
             ignore_sequences=True,

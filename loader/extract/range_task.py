@@ -190,14 +190,14 @@ class RangeExtractor:
         registry = self._registry(form, self._versions.of, self._versions.named)
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, plan.both_images, lambda *_: None)
 
-    def _registry(self, form: LogFormat, versions: VersionsOf, ambiguous: VersionsOf = lambda _: ()) -> TableRegistry:
+    def _registry(self, form: LogFormat, versions: VersionsOf, named: VersionsOf = lambda _: ()) -> TableRegistry:
         plan = self._plan
         return TableRegistry(
             CapturedTables(plan.tables),
             mariadb=form.mariadb,
             known=plan.known().get,
             versions=versions,
-            named_versions=ambiguous,
+            named_versions=named,
             hex_fallback=plan.hex_fallback,
             markers=plan.skip.markers(),
             watched=self._cascades.parents,

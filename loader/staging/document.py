@@ -43,7 +43,7 @@ class Document(BaseModel):
             StagedDataError: the bytes are not such a document, have an unknown format, or `check` refuses them.
         """
         try:
-            found = cls.model_validate_json(data, strict=True)
+            found = cls.model_validate_json(data, strict=True, by_alias=True, by_name=False)
         except ValidationError as error:
             raise StagedDataError(
                 f"the object is not a {cls.__name__.lower()} document of staging format {FORMAT}",

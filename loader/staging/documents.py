@@ -218,7 +218,7 @@ class Plan(Document, Shaping):
         *("unlogged", "unlogged_before", "unlogged_at"),
     )
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     source: str
     generation: str
@@ -226,7 +226,7 @@ class Plan(Document, Shaping):
     start: str
     stop: str
     shift: int
-    ambiguous: tuple[dict[str, Any], ...] = Field(default=(), alias="untold")  # in stored documents
+    ambiguous: tuple[dict[str, Any], ...] = Field(default=(), alias="untold")  # the name in stored plans
     schemas: str = ""
     schemas_at: str = ""
     side_effects: tuple[str, ...] = ()

@@ -59,6 +59,19 @@ def settings(source: Source, folder: Path):  # type: ignore[no-untyped-def]
     ).source()
 
 
+def staged_row(
+    source: Source, folder: Path, start: Position, table: str, definitions: tuple[dict[str, Any], ...] = ()
+) -> list[str | None]:
+    """Return the columns of the table's only staged row. With definitions of the plan, its schema is the server's."""
+    staged = source.staged(folder, start, ambiguous=definitions)
+    if definitions:
+        with connected(source.address) as connection:
+            expected = read_schemas(connection, [name_of(source, table)])
+        assert [staged.schema(f"{source.schema}.{table}")] == expected
+    (line,) = staged.records(f"{source.schema}.{table}")
+    return line[5:]
+
+
 def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: Source, tmp_path: Path) -> None:
     source = mariadb
     source.run("DROP TABLE IF EXISTS ids, other", "CREATE TABLE ids (u UUID PRIMARY KEY, i4 INET4, i6 INET6)")
@@ -68,13 +81,10 @@ def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: So
     source.run("INSERT INTO ids VALUES ('123e4567-e89b-12d3-a456-426614174000', '1.2.3.0', '2001:db8::')")
     plan = planned(source, tmp_path / "plans")
     assert [str(name) for name in plan.known()] == [f"{source.schema}.ids"]
-    staged = source.staged(tmp_path / "known", start, ambiguous=plan.ambiguous)
-    (line,) = staged.records(f"{source.schema}.ids")
-    assert line[5:] == ["123e4567-e89b-12d3-a456-426614174000", "1.2.3.0", "2001:db8::"]
-    with connected(source.address) as connection:
-        assert read_schemas(connection, [name_of(source, "ids")]) == [staged.schema(f"{source.schema}.ids")]
-    (line,) = source.staged(tmp_path / "unknown", start).records(f"{source.schema}.ids")
-    assert line[5:] == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
+    known = staged_row(source, tmp_path / "known", start, "ids", plan.ambiguous)
+    assert known == ["123e4567-e89b-12d3-a456-426614174000", "1.2.3.0", "2001:db8::"]
+    unknown = staged_row(source, tmp_path / "unknown", start, "ids")
+    assert unknown == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
 
 
 def test_a_column_that_is_added_later_changes_nothing_of_the_others(mariadb: Source, tmp_path: Path) -> None:
@@ -142,13 +152,8 @@ def test_vectors(mariadb: Source, tmp_path: Path) -> None:
     start = source.mark()
     source.run("INSERT INTO vectors VALUES (1, VEC_FromText('[1,2.5,-3]'), 'x')")
     known = tuple(schema.as_dict() for schema in ambiguous(source))
-    staged = source.staged(tmp_path / "known", start, ambiguous=known)
-    (line,) = staged.records(f"{source.schema}.vectors")
-    assert line[5:] == ["1", "[1,2.5,-3]", "x"]
-    with connected(source.address) as connection:
-        assert read_schemas(connection, [name_of(source, "vectors")]) == [staged.schema(f"{source.schema}.vectors")]
-    (line,) = source.staged(tmp_path / "unknown", start).records(f"{source.schema}.vectors")
-    assert line[5:] == ["1", "0000803f00002040000040c0", "x"]
+    assert staged_row(source, tmp_path / "known", start, "vectors", known) == ["1", "[1,2.5,-3]", "x"]
+    assert staged_row(source, tmp_path / "unknown", start, "vectors") == ["1", "0000803f00002040000040c0", "x"]
 
 
 class OldTable(TypedTable):

@@ -239,10 +239,18 @@ def test_numbers_are_numbers_in_their_range(changed: dict[str, object]) -> None:
         Manifest.read(manifest(**changed), f"{FOLDER}/manifest.json")
 
 
+PLAN = Plan(
+    source="s", generation="0001", identity=IDENTITY, start="binlog.000054:123", stop="binlog.000055:4", shift=2,
+    tables=TableFilter(include=("*.*",)), ambiguous=(INJECTED,),
+)  # fmt: skip
+
+
 def test_the_schemas_in_a_plan_are_checked_too() -> None:
-    plan = Plan(
-        source="s", generation="0001", identity=IDENTITY, start="binlog.000054:123", stop="binlog.000055:4", shift=2,
-        tables=TableFilter(include=("*.*",)), ambiguous=(INJECTED,),
-    )  # fmt: skip
     with pytest.raises(StagedDataError, match="the schema of a table in a document is invalid"):
-        Plan.read(plan.canonical(), "plan.json")
+        Plan.read(PLAN.canonical(), "plan.json")
+
+
+def test_a_plan_has_only_the_stored_name_of_a_field() -> None:
+    stored = PLAN.canonical().replace(b'"untold":', b'"ambiguous":')
+    with pytest.raises(StagedDataError, match="the object is not a plan document"):
+        Plan.read(stored, "plan.json")
