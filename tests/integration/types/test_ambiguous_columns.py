@@ -24,14 +24,10 @@ from tests.integration.binlog.source import Source, name_of
 from tests.integration.types.kinds import Kind, times
 from tests.integration.types.tables import TypedTable, run
 
-pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def mariadb(source: Source) -> Source:
-    if source.kind == "mysql":
-        pytest.skip("MariaDB only")
-    return source
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("source", ["mariadb", "new_mariadb"], indirect=True),  # only the newer one has VECTOR
+]
 
 
 def ambiguous(source: Source) -> list[TableSchema]:
@@ -72,8 +68,7 @@ def staged_row(
     return line[5:]
 
 
-def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: Source, tmp_path: Path) -> None:
-    source = mariadb
+def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(source: Source, tmp_path: Path) -> None:
     source.run("DROP TABLE IF EXISTS ids, other", "CREATE TABLE ids (u UUID PRIMARY KEY, i4 INET4, i6 INET6)")
     source.run("CREATE TABLE other (id INT PRIMARY KEY, b BINARY(16))")
     begin(settings(source, tmp_path / "plans"))
@@ -87,8 +82,7 @@ def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: So
     assert unknown == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
 
 
-def test_a_column_that_is_added_later_changes_nothing_of_the_others(mariadb: Source, tmp_path: Path) -> None:
-    source = mariadb
+def test_a_column_that_is_added_later_changes_nothing_of_the_others(source: Source, tmp_path: Path) -> None:
     source.run("DROP TABLE IF EXISTS ids", "CREATE TABLE ids (id INT PRIMARY KEY, u UUID, b BINARY(16))")
     start = source.mark()
     source.run("INSERT INTO ids VALUES (1, '123e4567-e89b-12d3-a456-426614174000', 'b')")
@@ -101,9 +95,8 @@ def test_a_column_that_is_added_later_changes_nothing_of_the_others(mariadb: Sou
 
 
 def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_never_misread(
-    mariadb: Source, tmp_path: Path
+    source: Source, tmp_path: Path
 ) -> None:
-    source = mariadb
     source.run("DROP TABLE IF EXISTS ids", "CREATE TABLE ids (id INT PRIMARY KEY, b BINARY(16))")
     name = name_of(source, "ids")
     with connected(source.address) as connection:
@@ -144,8 +137,7 @@ def _ends(plan: Plan) -> tuple[Position, Position]:
     return plan.interval.start, plan.interval.stop
 
 
-def test_vectors(mariadb: Source, tmp_path: Path) -> None:
-    source = mariadb
+def test_vectors(source: Source, tmp_path: Path) -> None:
     if source.rows("SELECT VERSION() + 0 < 11.7") == [(1,)]:
         pytest.skip("has no VECTOR")
     source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3), w VARCHAR(9))")
@@ -169,8 +161,7 @@ class OldTable(TypedTable):
 
 @pytest.mark.parametrize("metadata", ["FULL", "MINIMAL"])
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
-def test_times_of_mariadb_5_3_are_what_the_server_shows(mariadb: Source, image: str, metadata: str) -> None:
-    source = mariadb
+def test_times_of_mariadb_5_3_are_what_the_server_shows(source: Source, image: str, metadata: str) -> None:
     source.run(f"SET SESSION binlog_row_image = {image}", f"SET GLOBAL binlog_row_metadata = {metadata}")
     table = OldTable(source, "old", times())
     assert run(table) > 300
@@ -182,8 +173,7 @@ def test_times_of_mariadb_5_3_are_what_the_server_shows(mariadb: Source, image: 
     source.run("SET SESSION binlog_row_image = FULL", "SET GLOBAL binlog_row_metadata = FULL")
 
 
-def test_times_of_mariadb_5_3_go_by_the_plan(mariadb: Source, tmp_path: Path) -> None:
-    source = mariadb
+def test_times_of_mariadb_5_3_go_by_the_plan(source: Source, tmp_path: Path) -> None:
     source.run("DROP TABLE IF EXISTS old")
     OldTable(source, "old", [Kind("TIMESTAMP(3) NULL", ("'2024-02-29 12:34:56.789'",)), Kind("TIME", ("'-01:02:03'",))])
     begin(settings(source, tmp_path / "plans"))
@@ -203,10 +193,9 @@ def test_times_of_mariadb_5_3_go_by_the_plan(mariadb: Source, tmp_path: Path) ->
 
 
 def test_a_table_that_is_dropped_between_two_questions_is_left_out(
-    mariadb: Source, monkeypatch: pytest.MonkeyPatch
+    source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Online schema changes drop their copies at any time."""
-    source = mariadb
     source.run("DROP TABLE IF EXISTS copy, kept", "CREATE TABLE copy (u UUID)", "CREATE TABLE kept (u UUID)")
     ask = schemas.read_columns
 
@@ -218,9 +207,9 @@ def test_a_table_that_is_dropped_between_two_questions_is_left_out(
     assert {"copy", "kept"} & {schema.name.table for schema in ambiguous(source)} == {"kept"}
 
 
-def test_tables_whose_names_differ_only_in_case_are_both_told(mariadb: Source) -> None:
+def test_tables_whose_names_differ_only_in_case_are_both_told(source: Source) -> None:
     """Without the plan's definition, a table that the log creates has the bytes of its UUID and no error."""
-    mariadb.run("CREATE TABLE Session (u UUID)", "CREATE TABLE session (u INET6)")
-    found = {schema.name.table: schema.columns[0].type for schema in ambiguous(mariadb)}
-    mariadb.run("DROP TABLE Session, session")
+    source.run("CREATE TABLE Session (u UUID)", "CREATE TABLE session (u INET6)")
+    found = {schema.name.table: schema.columns[0].type for schema in ambiguous(source)}
+    source.run("DROP TABLE Session, session")
     assert {name: found.get(name) for name in ("Session", "session")} == {"Session": "uuid", "session": "inet6"}
