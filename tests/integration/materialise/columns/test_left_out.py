@@ -166,7 +166,7 @@ def test_a_table_that_nothing_is_staged_of_is_named(lake: Lake) -> None:
         result = lake.merged()
         assert statuses(result) | {"items": ""} == {"items": "", "new": "quarantined", "never": "quarantined"}
         errors = {one.table: one.error["what"] for one in result.tables if one.error}
-        assert errors["shop.new"].startswith("rows of the table are not staged")
+        assert errors["shop.new"].startswith("rows of the table could not be staged")
         assert errors["shop.never"].endswith("it was never loaded")
 
 
