@@ -36,7 +36,7 @@ PARTS := tests/unit $(filter-out $(COMMANDS) $(TABLES) tests/unit tests/integrat
 		$(patsubst %/,%,$(wildcard tests/*/ tests/integration/*/)))
 # Every file with tests that only run in the sweep.
 SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/live/*/test_*.py) \
-		$(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
+		$(shell grep -rlE --include='test_*.py' 'mark\.sweep|IN_SWEEP' tests))
 
 .PHONY: test-commands
 test-commands:

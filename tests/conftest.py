@@ -15,6 +15,7 @@ from infra.hdfs import HdfsServer, start_hdfs
 from infra.s3server import S3Server, start_s3
 from infra.servers import NEW_MARIADB, Kind, Options, Server, start_server
 from tests.support.memory_disk import use_memory_disk
+from tests.support.sweep import IN_SWEEP
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("any machine", deadline=None)
@@ -28,6 +29,12 @@ _remove_files = use_memory_disk()  # here, because the conftest of a folder may 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(_remove_files)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not IN_SWEEP and item.get_closest_marker("sweep"):
+            item.add_marker(pytest.mark.skip(reason="a long test: make sweep"))
 
 
 def pytest_unconfigure() -> None:

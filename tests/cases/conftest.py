@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cache
 
@@ -12,11 +11,11 @@ from pyspark.sql import SparkSession
 from tests.cases.case import Case
 from tests.cases.runner import Runner
 from tests.support.spark import jars, settings, spark
+from tests.support.sweep import IN_SWEEP
 
 __all__ = ["jars", "settings", "spark"]
 
-LONG = "LOADER_SWEEP" in os.environ
-KINDS = ("mysql", "mariadb") if LONG else ("mysql",)
+KINDS = ("mysql", "mariadb") if IN_SWEEP else ("mysql",)
 
 Ran = Callable[[str], Runner]
 

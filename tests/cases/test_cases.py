@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cases.case import FOLDER, Case, names
-from tests.cases.conftest import KINDS, LONG, Ran
+from tests.cases.conftest import KINDS, Ran
+from tests.support.sweep import IN_SWEEP
 
 CASES = [Case.read(name) for name in names()]
 
@@ -13,7 +14,7 @@ CASES = [Case.read(name) for name in names()]
 @pytest.mark.integration
 @pytest.mark.parametrize(("kind", "case"), [
     pytest.param(kind, case, id=f"{case.name}-{kind}")
-    for kind in KINDS for case in CASES if kind in case.servers and case.long <= LONG
+    for kind in KINDS for case in CASES if kind in case.servers and case.long <= IN_SWEEP
 ])  # fmt: skip
 def test_case(case: Case, kind: str, ran: Ran, update: bool) -> None:
     run = ran(kind)

@@ -12,15 +12,15 @@ import pytest
 from infra.servers import Kind
 from tests.chaos.__main__ import attempt
 from tests.chaos.scenario import scenario
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.e2e
 
-_SWEEP = "LOADER_SWEEP" in os.environ
 _SEED = int(os.environ.get("LOADER_CHAOS_SEED", "0")) or randrange(10**6)
 """Of the sweep. Each seed is printed."""
 
 
-@pytest.mark.skipif(_SWEEP, reason="many seeds run for an hour instead")
+@pytest.mark.skipif(IN_SWEEP, reason="many seeds run for an hour instead")
 @pytest.mark.parametrize(("kind", "seed"), [("mysql", 1784), ("mariadb", 2486)])
 def test_one_seed_ends_up_equal(kind: Kind, seed: int, tmp_path: Path) -> None:
     """On MySQL a replica takes over. On MariaDB, whose log is compressed, the server dies during a load."""
@@ -28,7 +28,7 @@ def test_one_seed_ends_up_equal(kind: Kind, seed: int, tmp_path: Path) -> None:
     assert attempt(chosen, time.monotonic() + 120, rounds=1, keep=tmp_path, reduce_seconds=60)
 
 
-@pytest.mark.skipif(not _SWEEP, reason="an hour: make sweep")
+@pytest.mark.sweep
 @pytest.mark.timeout(2 * 3600)
 def test_both_sides_are_equal_whatever_happens(tmp_path: Path) -> None:
     deadline, seed = time.monotonic() + 3600, _SEED

@@ -25,6 +25,7 @@ from tests.support.catalogs import (
 )
 from tests.support.secure_hdfs import SecureHdfs, secure_hdfs
 from tests.support.spark import jars, new_lake, settings, spark
+from tests.support.sweep import IN_SWEEP
 
 __all__ = [
     "hive_catalog",
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 REAL = ["local", pytest.param("s3", marks=pytest.mark.integration), pytest.param("hdfs", marks=pytest.mark.integration)]
-if "LOADER_SWEEP" in os.environ:
+if IN_SWEEP:
     REAL.append(pytest.param("kerberos", marks=pytest.mark.integration))
 NewRoot = Callable[[str], str]
 

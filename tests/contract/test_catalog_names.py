@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,10 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
 from tests.support.catalogs import CATALOGS, SERVERS, CatalogServer, table_from_outside
 from tests.support.spark import NewLake
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
-LONG = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ID, NAME, SIZE = Column("id", "int"), Column("name", "varchar", charset="utf8mb4"), Column("size", "int")
 ODD_TABLES = ["orders.bak", "Order Items", "ordérs 2", "a$x", "_x2e", "日本", "it's`so", "select"]
 ODD_COLUMNS = ["a.b", "Größe €", "UPPER", "it's`so", "日本", "order", "x y"]
@@ -39,9 +38,7 @@ def outside(lake: Lake, server: CatalogServer | None, name: TableName, *columns:
 def test_odd_names_are_tables_like_all_others(kind: str, new_lake: NewLake, request: pytest.FixtureRequest) -> None:
     lake = new_lake(kind)
     columns = [ID, *(Column(column, "int") for column in ODD_COLUMNS)]
-    schemas = [
-        table(name, columns, ["id"]) for name in (ODD_TABLES if "LOADER_SWEEP" in os.environ else ODD_TABLES[:2])
-    ]
+    schemas = [table(name, columns, ["id"]) for name in (ODD_TABLES if IN_SWEEP else ODD_TABLES[:2])]
     rows = [(key, *range(key, key + len(ODD_COLUMNS))) for key in range(5)]
     assert lake.loaded(*(lake.staging.load(schema, rows, P0) for schema in schemas)).exit_code == 0
     changed = (1, *(10 * value for value in range(len(ODD_COLUMNS))))
@@ -100,7 +97,7 @@ def test_tables_are_renamed_dropped_and_created_again(kind: str, new_lake: NewLa
     assert {one.status for one in lake.merged().tables} <= {"already", "unchanged"}
 
 
-@LONG
+@pytest.mark.sweep
 def test_a_metastore_that_refuses_types_is_told_from_an_outage(new_lake: NewLake) -> None:
     lake = new_lake("strict_hive")
     assert lake.one(lake.loaded(lake.staging.load(ORDERS, [(1, "one")], P0))).status == "applied"
@@ -118,7 +115,7 @@ def test_a_metastore_that_refuses_types_is_told_from_an_outage(new_lake: NewLake
     assert lake.rows(ORDERS) == {(1,): (1, "one")}
 
 
-@LONG
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["hive", "loose_mysql"])
 def test_a_table_that_the_catalog_takes_for_another_is_refused(kind: str, new_lake: NewLake) -> None:
     """Its rows would be mixed with those of the other table."""

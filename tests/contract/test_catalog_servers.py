@@ -5,8 +5,6 @@ The rows are also read without Spark: by PyIceberg, from the metadata that the c
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader import retries
@@ -21,7 +19,6 @@ from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ORDERS = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
 ROWS = [(key, f"row {key}") for key in range(20)]
 CHANGES = [Change("U", number(1, 1100), key, (key, "changed")) for key in range(0, 30, 3)] + [
@@ -66,7 +63,7 @@ def test_a_commit_whose_reply_is_lost_counts_once(
         exact_once(lake, server)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_server_that_dies_in_a_commit_and_comes_back(
     server: CatalogServer, new_lake: NewLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +84,7 @@ def test_a_server_that_dies_in_a_commit_and_comes_back(
         exact_once(lake, server)
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("point", ["table.before", "branch.after", "insert.after", "publish.before", "publish.after"])
 def test_a_server_that_is_gone_is_worth_a_retry(
     server: CatalogServer, new_lake: NewLake, monkeypatch: pytest.MonkeyPatch, point: str
@@ -118,7 +115,7 @@ GONE = {
 }
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", [*SERVERS, "strict_hive"])
 def test_the_doctor_looks_into_each_catalog(kind: str, new_lake: NewLake) -> None:
     lake = new_lake(kind)

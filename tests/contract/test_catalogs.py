@@ -6,7 +6,6 @@ an object store is refused is in test_refusals.py there.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
 from tests.support.catalogs import CATALOGS
 from tests.support.spark import NewLake
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
@@ -37,7 +37,7 @@ ROWS = [(key, "loaded") for key in range(30)]
 
 
 # What is on the hadoop catalog alone is in tests/integration/materialise.
-@pytest.fixture(params=CATALOGS if "LOADER_SWEEP" in os.environ else ["sqlite", "postgresql"])
+@pytest.fixture(params=CATALOGS if IN_SWEEP else ["sqlite", "postgresql"])
 def loaded(request: pytest.FixtureRequest, new_lake: NewLake) -> Lake:
     """A table with its rows, on each catalog."""
     lake = new_lake(request.param)
@@ -129,7 +129,7 @@ def test_two_drivers_at_once(loaded: Lake) -> None:
 
 
 def test_merges_and_maintenance_at_once(loaded: Lake) -> None:
-    if loaded.kind != "postgresql" and "LOADER_SWEEP" not in os.environ:
+    if loaded.kind != "postgresql" and not IN_SWEEP:
         pytest.skip("only in the long tests")
     spec = MaintainSpec(
         source=SOURCE, generation=GENERATION, staging_root=loaded.staging.store.root, catalog=loaded.catalog, keep_days=0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import traceback
 from collections.abc import Iterator
 from io import BytesIO
@@ -23,7 +22,6 @@ from tests.contract.conftest import NewRoot
 from tests.support.secure_hdfs import SecureHdfs
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts a second HDFS: make sweep")
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +45,7 @@ def debug(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture
         yield caplog
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_token_replaces_the_ticket(secure: SecureHdfs, token: str, debug: pytest.LogCaptureFixture) -> None:
     store = open_store(f"{secure.root}/instead?{secure.webhdfs}&user=hdfs")
     assert store.create("a/one", b"x")
@@ -64,7 +62,7 @@ def test_a_token_replaces_the_ticket(secure: SecureHdfs, token: str, debug: pyte
     assert token not in debug.text
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_token_is_for_all_name_nodes(secure: SecureHdfs) -> None:
     down = f"http://{HOST}:{free_port()}"
     remote = HdfsRemote(f"{secure.root}/nodes?webhdfs={down};{secure.nodes.server.web}")
@@ -72,7 +70,7 @@ def test_a_token_is_for_all_name_nodes(secure: SecureHdfs) -> None:
     HdfsRemote(f"{secure.root}/nodes?webhdfs={remote.web}").put("one", BytesIO(b"x"))
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_driver_hands_over_one_token_for_all_stores_of_a_document(secure: SecureHdfs) -> None:
     root = f"{secure.root}/staging?{secure.webhdfs}"
     found = hdfs_tokens({"staging_root": f"{root}#signed=env:KEY", "one": {"root": root}, "name": root})
@@ -80,7 +78,7 @@ def test_a_driver_hands_over_one_token_for_all_stores_of_a_document(secure: Secu
     assert hdfs_tokens({"root": root}) == found
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_driver_without_a_ticket(secure: SecureHdfs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "no-ticket"))
     with pytest.raises(UsageError, match="there is no Kerberos ticket for HDFS") as caught:
@@ -88,7 +86,7 @@ def test_a_driver_without_a_ticket(secure: SecureHdfs, monkeypatch: pytest.Monke
     assert "spark.network.crypto.enabled" in caught.value.hint
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_token_that_is_not_valid_any_more(secure: SecureHdfs, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("KRB5CCNAME", secure.ticket())
@@ -103,7 +101,7 @@ def test_a_token_that_is_not_valid_any_more(secure: SecureHdfs, token: str, monk
         assert token not in "".join(traceback.format_exception(caught.value))
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_errors_do_not_show_the_token(secure: SecureHdfs, token: str) -> None:
     remote = HdfsRemote(f"{secure.root}/shown?{secure.webhdfs}")
     remote.put("one", BytesIO(b"x"))

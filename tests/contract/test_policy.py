@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from contextlib import suppress
@@ -78,7 +77,7 @@ def test_the_policy_is_enough(owned: tuple[S3Server, str, dict[str, str]], monke
     assert done == [True, False, None, None, b"1", 2 * PART_BYTES, keys, ("b",), []]
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes a while; runs in the sweep")
+@pytest.mark.sweep
 @pytest.mark.parametrize("action", [one for one in ACTIONS if one != "s3:AbortMultipartUpload"])
 def test_nothing_in_it_is_too_much(
     action: str, owned: tuple[S3Server, str, dict[str, str]], monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 
 import pytest
@@ -15,7 +14,7 @@ from tests.support.secure_hdfs import SecureHdfs
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts a second HDFS: make sweep"),
+    pytest.mark.sweep,
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support.certificates import client_certificate, make_certificates
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep"),
+    pytest.mark.sweep,
 ]
 
 TABLES = ("shop.orders", "shop.customers")

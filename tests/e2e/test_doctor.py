@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -83,7 +82,7 @@ def test_a_server_and_files_by_their_address_without_a_configuration(source: Loa
     assert (missing.returncode, "there is no such file or folder" in missing.stdout) == (1, True)
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_hadoop_catalog_on_s3_and_a_file_in_the_place_of_a_folder(source: Loaded) -> None:
     configure(source, f'path = "{source.home}/warehouse"', 'path = "s3a://lake/warehouse"')
     (found,) = page(source, code=1)
@@ -128,7 +127,7 @@ def test_another_server(source: Loaded, tmp_path: Path) -> None:
         assert "another server" in found["what"]
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
+@pytest.mark.sweep
 def test_log_files_that_are_not_whole(source: Loaded, tmp_path: Path) -> None:
     configure(source, 'transport = "network"', 'transport = "file"')
     assert page(source, code=0) == []

@@ -147,7 +147,7 @@ def test_a_corrupt_byte_in_the_log(source: Loaded, tmp_path: Path) -> None:
     assert source.json("extract", "--interval", interval)["status"] == "staged"
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_deleted_staged_file(source: Loaded, tmp_path: Path) -> None:
     source.execute(*changes(45))
     planned = source.json("plan")

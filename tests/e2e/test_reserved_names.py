@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of commands: make sweep"),
+    pytest.mark.sweep,
 ]
 
 BEFORE = """

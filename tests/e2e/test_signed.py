@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.e2e.changes import changes
@@ -11,7 +9,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep"),
+    pytest.mark.sweep,
 ]
 
 

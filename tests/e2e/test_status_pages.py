@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -36,7 +35,6 @@ from tests.unit.page.test_html import EVIL
 from tests.unit.pipeline.site import Site, shop
 
 pytestmark = [pytest.mark.e2e]
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts an Airflow: make sweep")
 PHONE = {"width": 390, "height": 844}
 
 
@@ -186,7 +184,7 @@ def test_light_and_dark_on_a_phone_without_scripts(url: str) -> None:
         assert colours[0] != colours[1]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_the_pages_follow_a_loaded_shop(loaded: Loaded) -> None:
     loaded.execute(*changes(50))
     loaded.json("run")
@@ -257,7 +255,7 @@ def log_in(page: Page, airflow: Airflow, name: str) -> None:
     expect(page.get_by_role("link", name="Dags").or_(page.get_by_role("button", name="Dags")).first).to_be_visible()
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_without_a_login_airflow_shows_nothing(airflow: Airflow) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"{airflow.url}/binlog-loader/source?name=shop")  # noqa: S310 - ours
@@ -267,7 +265,7 @@ def test_without_a_login_airflow_shows_nothing(airflow: Airflow) -> None:
     assert '<a href="../">' in answer
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["ann", "vera"])
 def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
@@ -290,7 +288,7 @@ def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, 
         expect(pages.get_by_role("heading", name="shop.repair")).to_be_visible()
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) -> None:
     asked: list[str] = []
 
@@ -322,7 +320,7 @@ def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) ->
     assert asked == ["Trigger shop.delta?", "Trigger shop.repair: release?", WAITS]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_buttons_of_a_table(airflow: Airflow) -> None:
     table = f"{airflow.url}/binlog-loader/table?source=shop&name=shop.orders"
     with browsing(airflow.url) as page:
@@ -340,7 +338,7 @@ def test_buttons_of_a_table(airflow: Airflow) -> None:
             assert run["conf"] | {"tables": ["shop.orders"], **conf} == run["conf"]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_user_without_rights_is_refused(airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
         page.goto(f"{airflow.url}/")

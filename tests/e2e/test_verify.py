@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,10 +33,7 @@ NUMBERS = """CREATE VIEW numbers AS WITH RECURSIVE n AS
 ZEROS = "INSERT INTO every_type SET k1 = 'zeros', k2 = 99, su = 5, iu = 7, bu = 9, d2 = 1.5, dz = 2"
 
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
-
-
-@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=pytest.mark.sweep)])
 def compared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, jars: str, spark: SparkSession
 ) -> Iterator[Loaded]:
@@ -85,7 +81,7 @@ def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
     assert found["shop.log"]["server_rows"] > 4
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_damage_is_found(compared: Loaded, spark: SparkSession) -> None:
     assert {one["status"] for one in verified(compared, 0, "shop.orders", "shop.log").values()} == {"equal"}
     session = Warehouse(spark, load_config(str(compared.config)).source().catalog).session

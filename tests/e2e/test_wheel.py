@@ -19,7 +19,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def test_the_tests_of_a_combination_exist(combination: Combination) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(os.environ.get("LOADER_SWEEP") != "1", reason="the matrix runs in the sweep")
+@pytest.mark.sweep
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda one: one.name)
 def test_the_suite_passes(combination: Combination, tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ SECRETS = {
     "API_SECRET_KEY": "b" * 128,
     "FERNET_KEY": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
 }
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of installing: make sweep")
 
 
 def test_only_known_commands_need_the_distribution() -> None:
@@ -164,7 +163,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     return built
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.e2e
 @pytest.mark.timeout(2400)
 def test_the_image_has_airflow_the_jars_and_the_dags(image: Image) -> None:
@@ -175,7 +174,7 @@ def test_the_image_has_airflow_the_jars_and_the_dags(image: Image) -> None:
     assert len(image.not_executed) == 5
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.e2e
 @pytest.mark.timeout(2400)
 def test_the_services_load_and_follow_a_table(image: Image, source: Server, examples: Path) -> None:

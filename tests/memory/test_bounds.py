@@ -5,7 +5,6 @@ The figures are those that docs/explanation/reading-the-log.md states.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,13 +13,13 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from tests.support.sweep import IN_SWEEP
 from tests.unit.binlog.builder import LogBuilder, packed
 from tests.unit.binlog.fields import Table, blob, integer, varchar
 
 pytestmark = pytest.mark.integration
 
 MIB = 1024 * 1024
-LONG = os.environ.get("LOADER_SWEEP") == "1"
 ITEMS = Table("shop", "items", (integer("id"), varchar("text")))
 FILES = Table("shop", "files", (integer("id"), blob("content", 4)))
 
@@ -90,7 +89,7 @@ def test_a_long_log_takes_no_more_than_a_short_one(path: Path) -> None:
     first = log.end
     log.insert(ITEMS, *((n, "some text of a row") for n in range(20)))
     head, unit, _ = parts(log, first, log.end)
-    size = 2048 if LONG else 200
+    size = 2048 if IN_SWEEP else 200
     times = size * MIB // len(unit)
     write(path, head, unit, times, b"")
     rows, peak = staged(path)
@@ -107,7 +106,7 @@ def test_a_transaction_of_gigabytes(per_event: int, path: Path) -> None:
     last = log.end
     log.xid()
     head, unit, tail = parts(log, first, last)
-    times = (5120 if LONG else 400) * MIB // len(unit)
+    times = (5120 if IN_SWEEP else 400) * MIB // len(unit)
     write(path, head, unit, times, tail)
     rows, peak = staged(path)
     assert rows == per_event * times
@@ -123,7 +122,7 @@ def test_a_compressed_transaction_of_gigabytes(path: Path) -> None:
     last = log.end
     log.xid()
     begin, unit, end = parts(log, first, last)
-    times = (5120 if LONG else 400) * MIB // len(unit)
+    times = (5120 if IN_SWEEP else 400) * MIB // len(unit)
     size = len(begin) + len(unit) * times + len(end)
     machine = zstandard.ZstdCompressor().compressobj()
     many = max(1, MIB // len(unit))
@@ -143,7 +142,7 @@ def test_a_compressed_transaction_of_gigabytes(path: Path) -> None:
 
 
 def test_an_event_of_many_mebibytes_takes_a_few_times_its_size(path: Path) -> None:
-    size = (256 if LONG else 64) * MIB
+    size = (256 if IN_SWEEP else 64) * MIB
     log = LogBuilder().insert(FILES, (1, b"\xab" * size)).insert(FILES, (2, b"small"))
     path.write_bytes(bytes(log.data))
     rows, peak = staged(path)

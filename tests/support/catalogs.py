@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,10 +19,11 @@ from infra.catalogs.rest import run_rest
 from infra.postgres import PASSWORD, PostgresServer, execute, run_postgres
 from infra.servers.start import start_server
 from loader.materialise.spec import CatalogSettings
+from tests.support.sweep import IN_SWEEP
 
 QUICK = ["hadoop", "sqlite", "postgresql"]
 """Catalogs of `make test`, in suites whose subject is not the catalog."""
-CATALOGS = [*QUICK, "hdfs", "mysql", "rest", "hive"] if "LOADER_SWEEP" in os.environ else QUICK
+CATALOGS = [*QUICK, "hdfs", "mysql", "rest", "hive"] if IN_SWEEP else QUICK
 SERVERS = ["postgresql", "mysql", "rest", "hive"]
 """Catalogs of a server that commits; those of `make test` start within seconds."""
 

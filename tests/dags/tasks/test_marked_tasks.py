@@ -56,7 +56,7 @@ json.dump({task.task_id: str(task.state) for task in run.get_task_instances()}, 
 """
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="runs a DAG in an Airflow: make sweep")
+@pytest.mark.sweep
 @pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process")
 def test_a_marked_choice_starts_only_its_repair(site: Site, tmp_path: Path) -> None:
     site.quarantine("shop.a")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.e2e.loaded import Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 CANARY, WRONG = "c4n4ry-of-the-connection", "wr0ng-c4n4ry"
 SECRETS = (CANARY, WRONG)

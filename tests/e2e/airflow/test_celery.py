@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +18,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 ALPHA, BETA, GAMMA = "alpha", "beta", "gamma"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 

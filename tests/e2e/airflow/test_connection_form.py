@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -16,7 +15,7 @@ from tests.e2e.loaded import Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(900),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 CHECK = "shop.check"
 PASSWORD = "swordfish"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,7 @@ from tests.e2e.loaded import Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 REPAIR, REPLAY, CHECK, MAINTAIN = "shop.repair", "shop.replay", "shop.check", "shop.maintain"
 ODD = "shop.a.b \"c\", 'ü' $d"

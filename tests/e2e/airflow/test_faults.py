@@ -23,7 +23,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from tests.support.replicas import caught_up, options_of_replica, replicating, r
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 TABLE = "CREATE DATABASE {0}; CREATE TABLE {0}.items (id INT PRIMARY KEY); INSERT INTO {0}.items VALUES (1)"
 USER = ("CREATE USER loader", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO loader")

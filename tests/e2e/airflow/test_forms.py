@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,6 @@ from tests.e2e.airflow.running.server import Airflow, running
 from tests.support.airflow_version import AIRFLOW
 
 pytestmark = [pytest.mark.e2e]
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 _REPLAY = {
     "from": None,
@@ -60,7 +58,7 @@ def _configure(airflow: Airflow, *sources: str) -> None:
     subprocess.run(airflow.command("dags", "reserialize"), env=airflow.env, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("source", ["shop", pytest.param("crm", marks=SWEEP)])
+@pytest.mark.parametrize("source", ["shop", pytest.param("crm", marks=pytest.mark.sweep)])
 def test_every_dag_of_a_source_runs_by_its_defaults(source: str, form: Callable[[str], Form]) -> None:
     assert form(f"{source}.delta").trigger() == {"until": None, "now": False}
     assert form(f"{source}.maintain").trigger() == {"tables": []}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import urllib.error
 from collections.abc import Iterator
 from itertools import pairwise
@@ -20,7 +19,6 @@ from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.unit.pipeline.test_gauges import samples
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two minutes more: make sweep")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 _CHECK = "shop.check"
@@ -182,7 +180,7 @@ def test_lineage_leads_from_the_server_to_the_warehouse(airflow: Airflow, follow
     assert {one["name"] for one in made} == {f"{folder}/{name.replace('.', '/')}" for name in NOTHING_DIFFERS}
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_comparison_triggers_the_dags_of_a_table(airflow: Airflow, followed: str, empty: Loaded) -> None:
     """The delta before the comparison has the changes, and no run of the schedule: it is paused."""
     airflow.patch(DELTA, is_paused=True)
@@ -210,7 +208,7 @@ def test_a_comparison_triggers_the_dags_of_a_table(airflow: Airflow, followed: s
     airflow.unpause(DELTA)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> None:
     empty.execute(*changes(2))
     planned = empty.json("plan")
@@ -258,7 +256,7 @@ def test_a_changed_password_and_a_wrong_form(airflow: Airflow, followed: str, em
     airflow.error(DELTA, wrong, "plan_interval", "the run's conf has unknown keys: lognmu")
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_that_cannot_go_on_stops_no_other_one(
     airflow: Airflow, followed: str, empty: Loaded, metrics: StatsdReceiver
 ) -> None:
@@ -299,7 +297,7 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(
     assert empty.differences() == NOTHING_DIFFERS
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_lag_is_told_once_until_it_is_over(airflow: Airflow, followed: str, empty: Loaded) -> None:
     airflow.patch(DELTA, is_paused=True)
     for one in airflow.get(f"{DELTA}/dagRuns?state=queued")["dag_runs"]:  # it would wait until the DAG goes on

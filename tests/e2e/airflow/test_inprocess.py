@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from tests.docs.pages import write_dag_files
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 from tests.support.airflow_version import AIRFLOW
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.e2e
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="three more runs: make sweep")
 _TEXT = "{{ event.kind }}|{{ event.table }}|{{ event.position }}|{{ event.title }}|{{ event.status_page }}"
 _POSITION = r"binlog\.\d+:\d+"
 
@@ -58,7 +57,7 @@ def test_load_and_follow(empty: Loaded, tmp_path: Path) -> None:
         assert delta["extract"]["stop_seqno"] == delta["plan_interval"]["stop_seqno"]
         quiet = airflow.run("shop.delta")
         assert quiet["extract"] == delta["extract"] | {"status": "already"}
-        if "LOADER_SWEEP" in os.environ:
+        if IN_SWEEP:
             _one_task_does_all(airflow, empty)
         _an_alarm_stops_nothing(airflow, empty)
     assert empty.differences() == NOTHING_DIFFERS
@@ -92,7 +91,7 @@ def _an_alarm_stops_nothing(airflow: Airflow, shop: Loaded) -> None:
         assert airflow.run("shop.delta", lognmu=5)["materialise"] is None
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process")
 def test_events_are_told_once(empty: Loaded) -> None:
     """A schema change and a quarantined table in the first of three runs, and a short runway from the second run on."""

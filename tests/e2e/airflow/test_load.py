@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pymysql
@@ -15,7 +14,7 @@ from tests.e2e.loaded import TABLES, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 _NEW = "shop.more_orders"
 

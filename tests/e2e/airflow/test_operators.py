@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +23,7 @@ from tests.support.airflow_version import AIRFLOW
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 IN_PROCESS = pytest.mark.skipif(AIRFLOW == (3, 2), reason="this version of Airflow cannot run DAGs in one process")
 INVENTORY = "shop.inventory"

@@ -6,7 +6,6 @@ What happens is told by mail and by OpenTelemetry.
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from tests.support.otlp_receiver import OtlpReceiver, receiving
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 SLOW, SMALL, LARGE = "shop.reviews", "shop.fresh", "shop.large"
 NOTIFIER = next(text for _, text in blocks("toml") if "SmtpNotifier" in text).partition(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import urllib.error
 from collections.abc import Iterator
 
@@ -18,7 +17,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 REPAIR, REPLAY = "shop.repair", "shop.replay"
 REPLAY_HOURS, REPAIR_HOURS = 0.05, 0.02

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tests.e2e.loaded import Loaded, assert_loaded_and_followed
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep"),
+    pytest.mark.sweep,
 ]
 
 PASSWORD = "correct horse battery staple"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.support.secure_hdfs import SecureHdfs, secure_hdfs
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep"),
+    pytest.mark.sweep,
 ]
 
 TABLES = ("shop.orders", "shop.customers")

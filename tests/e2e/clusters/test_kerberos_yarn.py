@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.support.secure_hdfs import SecureHdfs, secure_hdfs
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep"),
+    pytest.mark.sweep,
 ]
 
 REFUSED = 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.loaded import Loaded, load_and_follow
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep")
 pytestmark = pytest.mark.e2e
 
 ROWS = 500
@@ -40,7 +38,7 @@ def on_cluster(shop: Loaded, setting: str = "") -> None:
     shop.config.write_text(text.replace('"shop.*"', ", ".join(f'"{table}"' for table in TABLES)))
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("python", "why"),
     [
@@ -59,7 +57,7 @@ def test_executors_that_cannot_run_the_loader_are_named(shop: Loaded, python: st
         assert "loader package" in error["hint"]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
     on_cluster(shop)
     folder = '", "spark.executorEnv.LOADER_CACHE" = "/proc/nowhere" }'
@@ -70,7 +68,7 @@ def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
         assert "spark.executorEnv.LOADER_CACHE" in table["error"]["hint"]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:
     on_cluster(shop)
     load_and_follow(shop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,11 +20,11 @@ from tests.e2e.loaded import Loaded
 
 pytestmark = pytest.mark.e2e
 TABLES = ("shop.customers", "shop.orders")
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep")
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(one, marks=SWEEP) for one in ("local-cluster[2,1,1024]", "standalone")]
+    scope="module",
+    params=[pytest.param(one, marks=pytest.mark.sweep) for one in ("local-cluster[2,1,1024]", "standalone")],
 )
 def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The master of Spark, in the connection of Airflow."""
@@ -95,7 +94,7 @@ def test_a_run_starts_one_application(shop: Loaded) -> None:
     assert shop.differences(TABLES) == dict.fromkeys(TABLES, 0)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_driver_that_is_killed_in_the_merge_fails_the_task_of_the_merge(
     shop: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

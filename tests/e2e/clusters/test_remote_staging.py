@@ -93,10 +93,9 @@ def on_hdfs(found: Loaded, server: HdfsServer, name: str, warehouse: str) -> Rem
 
 
 WAYS = [("s3", "remote"), ("hdfs", "remote"), ("s3", "local"), ("hdfs", "local"), ("s3-tls", "remote")]
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep")
 CLUSTER = [
     pytest.param((kind, "remote"), marks=marks, id=kind)
-    for kind, marks in (("s3", ()), ("s3-tls", SWEEP), ("hdfs", SWEEP))
+    for kind, marks in (("s3", ()), ("s3-tls", pytest.mark.sweep), ("hdfs", pytest.mark.sweep))
 ]
 TABLES = ("shop.orders", "shop.customers")
 
@@ -139,7 +138,7 @@ def remote(
         yield made
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> None:
     source = remote.loaded
     first = source.json("initial-load")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from tests.support.certificates import make_certificates
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of commands: make sweep"),
+    pytest.mark.sweep,
 ]
 
 CREDENTIAL = "loader:secret-of-the-loader"

@@ -36,7 +36,7 @@ from tests.support.hdfs_tables import copied_table
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep"),
+    pytest.mark.sweep,
 ]
 
 PASSWORD = "correct horse battery staple"

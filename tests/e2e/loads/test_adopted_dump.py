@@ -23,7 +23,7 @@ from tests.e2e.writer import writing
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 SHOP = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from tests.support.replicas import run
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 BEFORE = """

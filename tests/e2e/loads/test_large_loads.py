@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from tests.integration.initial_load.writes.test_under_writes import KEYS, Writer
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 POINTS = (

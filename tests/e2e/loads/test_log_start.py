@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.e2e.changes import changes
@@ -12,7 +10,7 @@ from tests.support.replicas import run
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep"),
+    pytest.mark.sweep,
 ]
 
 

@@ -5,7 +5,6 @@ A later `initial-load` finishes the reload.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from tests.e2e.loads.test_large_loads import server_rows, warehouse_rows
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 ROWS = 2000  # four chunks

@@ -6,7 +6,6 @@ Some changes are logged in part, with row images that leave columns out.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 BEFORE = """

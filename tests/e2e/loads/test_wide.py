@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tests.support.replicas import run
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of Spark's planning: make sweep"),
+    pytest.mark.sweep,
 ]
 
 MOST = 1017

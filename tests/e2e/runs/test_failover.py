@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.support.replicas import caught_up, options_of_replica, replicating, s
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_backlog_is_done_in_intervals_and_each_comes_out_the_same_again(loaded: Loaded) -> None:
     loaded.json("run")
     before = len(loaded.json("intervals"))

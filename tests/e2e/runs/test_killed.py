@@ -6,17 +6,15 @@ By default some kills follow one another and one clean run ends them all, which 
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.failpoints import POINTS
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.e2e
 
-_SWEEP = os.environ.get("LOADER_SWEEP") == "1"
 _ELSEWHERE = {
     "chunk.before",
     "chunk.after",
@@ -26,7 +24,7 @@ _ELSEWHERE = {
     "expire.after",
 }  # no delta that succeeds comes there
 _SOME = ("part.after", "manifest.before", "insert.after")
-_POINTS = [point for point in POINTS if point not in _ELSEWHERE and (_SWEEP or point in _SOME)]
+_POINTS = [point for point in POINTS if point not in _ELSEWHERE and (IN_SWEEP or point in _SOME)]
 
 
 @pytest.mark.timeout(1800)
@@ -37,7 +35,7 @@ def test_a_delta_killed_anywhere_is_healed_by_a_run(loaded: Loaded) -> None:
         loaded.execute(*changes(10 + number), altered)
         done = loaded.loader("run", LOADER_FAILPOINT=point)
         died[point] = done.returncode
-        if _SWEEP:
+        if IN_SWEEP:
             loaded.json("run")
             assert loaded.differences() == NOTHING_DIFFERS, point
     # The process itself dies at its own points; at those of a Spark job it reports an error that a retry can heal.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
 ]
 
 BEFORE = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of commands for each: make sweep"),
+    pytest.mark.sweep,
 ]
 
 BEFORE = """

@@ -47,7 +47,7 @@ def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded
     assert loaded.snapshots() == snapshots
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
     loaded.execute(*changes(2))
     mine = loaded.json("plan", "--run", "dag/one")
@@ -61,7 +61,7 @@ def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
     loaded.json("run")
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="two more runs: make sweep")
+@pytest.mark.sweep
 def test_an_xa_transaction_counts_from_the_interval_of_its_commit(loaded: Loaded) -> None:
     insert = "INSERT INTO shop.reviews VALUES (200000, 'SKU1', 1, 'xa', NULL)"
     loaded.execute("XA START 'held'", insert, "XA END 'held'", "XA PREPARE 'held'")

@@ -17,10 +17,11 @@ import pytest
 from infra.servers.process import wait_until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute for each point: make sweep"),
+    pytest.mark.sweep,
 ]
 
 
@@ -43,9 +44,7 @@ def stopped(loaded: Loaded) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    "point", ["part.before", "manifest.before"] if "LOADER_SWEEP" in os.environ else ["part.before"]
-)
+@pytest.mark.parametrize("point", ["part.before", "manifest.before"] if IN_SWEEP else ["part.before"])
 def test_an_extraction_that_wakes_up_late_finds_its_work_done(loaded: Loaded, point: str) -> None:
     loaded.json("run")
     loaded.execute(*changes(70 + len(point)))

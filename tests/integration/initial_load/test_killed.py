@@ -5,7 +5,6 @@ The general log of the server counts the chunks that are read.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.conftest import StartServer
 from tests.integration.initial_load.killable import stage_in_process
 from tests.integration.initial_load.loading import spec_of, staged_keys
 from tests.integration.initial_load.source_server import SourceServer
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
@@ -35,11 +35,7 @@ STAGED = {
 }
 """By the point at which a load of one reader is killed, the chunks that are staged."""
 _SHORT = {"mysql": ("chunk.after:3",), "mariadb": ("part.after:3", "manifest.before")}
-_CASES = [
-    (kind, point)
-    for kind in ("mysql", "mariadb")
-    for point in (STAGED if "LOADER_SWEEP" in os.environ else _SHORT[kind])
-]
+_CASES = [(kind, point) for kind in ("mysql", "mariadb") for point in (STAGED if IN_SWEEP else _SHORT[kind])]
 _CHUNK = re.compile(r"SELECT\s+`id`, `note`\s+FROM\s")
 
 

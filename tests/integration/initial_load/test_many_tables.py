@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,11 @@ from loader.staging.notes.refusals import find_refusal
 from loader.store.registry import open_store
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
-TABLES = 300 if "LOADER_SWEEP" in os.environ else 24
+TABLES = 300 if IN_SWEEP else 24
 REFUSED = {
     "old_engine": (
         "CREATE TABLE old_engine (id INT) ENGINE=MyISAM",

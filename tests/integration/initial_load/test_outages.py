@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import threading
 import time
@@ -28,7 +27,6 @@ from tests.integration.transport.proxy import Proxy, breaking
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ROWS, CHUNK_ROWS = 240, 40
 LARGE = 200_000  # bytes of a row; a chunk has more than sockets hold back
 
@@ -71,7 +69,7 @@ def test_readers_that_are_killed_in_a_chunk(source: SourceServer, tmp_path: Path
     assert killed == [1, 1]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_readers_that_are_killed_again_and_again(
     mysql: SourceServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -129,9 +127,9 @@ def test_a_table_that_is_locked(mysql: SourceServer, tmp_path: Path, caplog: pyt
 @pytest.mark.parametrize(
     ("kind", "ending"),
     [
-        pytest.param("mysql", "stop", marks=SWEEP),
-        pytest.param("mysql", "kill", marks=SWEEP),
-        pytest.param("mariadb", "stop", marks=SWEEP),
+        pytest.param("mysql", "stop", marks=pytest.mark.sweep),
+        pytest.param("mysql", "kill", marks=pytest.mark.sweep),
+        pytest.param("mariadb", "stop", marks=pytest.mark.sweep),
         ("mariadb", "kill"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,6 @@ from tests.support.replicas import caught_up, options_of_replica, replicating
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 _ALL = ReadLimits(max_threads_running=1, max_replica_lag_seconds=1)
 
 
@@ -111,7 +109,7 @@ def delay(replica: SourceServer, seconds: int) -> None:
         replica.run("STOP SLAVE", f"CHANGE MASTER TO MASTER_DELAY={seconds}", "START SLAVE")
 
 
-@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), "mariadb"])
+@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=pytest.mark.sweep), "mariadb"])
 def test_readers_wait_for_a_replica_that_is_behind(
     kind: str, fresh_server: StartServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from loader.settings import SourceSettings
 from loader.spark.workers import Threads
 from tests.integration.pipeline.conftest import settings_of
 from tests.support.replicas import address_of
+from tests.support.sweep import IN_SWEEP
 
 _OWN_COLUMNS = {"_seqno", "_committed_at"}
 
@@ -108,7 +108,7 @@ class LiveSource:
         return [name for name in tables if self.server_rows(name) != (self.warehouse_rows(name) or Counter())]
 
 
-@pytest.fixture(params=["mysql", "mariadb"] if "LOADER_SWEEP" in os.environ else ["mysql"])
+@pytest.fixture(params=["mysql", "mariadb"] if IN_SWEEP else ["mysql"])
 def live(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
     """An empty database; on each kind of server in a sweep."""
     with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,6 @@ from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ORDERS = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
 KEYLESS = TableSchema(ORDERS.name, ORDERS.columns, ())
 ROWS = [(key, "copied") for key in range(10)]
@@ -83,7 +81,7 @@ def positions(lake: Lake) -> list[int]:
         ("TBLPROPERTIES ('format-version' = '3')", ORDERS),
         ("PARTITIONED BY (bucket(4, id))", KEYLESS),
         *(
-            pytest.param(options, schema, marks=SWEEP)
+            pytest.param(options, schema, marks=pytest.mark.sweep)
             for options, schema in (
                 ("TBLPROPERTIES ('format-version' = '3')", KEYLESS),
                 ("PARTITIONED BY (bucket(4, id))", ORDERS),
@@ -147,7 +145,11 @@ def test_a_lost_reply_adopts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     "point",
-    [pytest.param("table.before", marks=SWEEP), pytest.param("publish.before", marks=SWEEP), "publish.after"],
+    [
+        pytest.param("table.before", marks=pytest.mark.sweep),
+        pytest.param("publish.before", marks=pytest.mark.sweep),
+        "publish.after",
+    ],
 )
 def test_a_killed_adoption_is_completed(lake: Lake, point: str) -> None:
     copied(lake)
@@ -238,7 +240,7 @@ def test_each_key_must_be_there_once(lake: Lake, rows: str, what: str, why: str)
     assert adopted(lake, KEYS).status == "applied"
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_replay_compares_with_log_after_the_adoption_only(lake: Lake) -> None:
     copied(lake)
     staged(lake, ORDERS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.jobs.maintain_job import maintain
@@ -14,7 +12,7 @@ from tests.integration.materialise.test_maintenance import spec as maintenance
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 ID = Column("id", "int")

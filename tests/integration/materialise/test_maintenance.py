@@ -160,7 +160,7 @@ def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     assert find_viewed_snapshots(loaded.staging.store, SOURCE, GENERATION, NOW) == {"shop.orders": set(snapshots)}
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_maintenance_killed_in_the_middle_heals(busy: Lake) -> None:
     for point in ("compact.after", "expire.after"):
         assert run_until(busy.spark, point, spec(busy), busy.folder) == -signal.SIGKILL

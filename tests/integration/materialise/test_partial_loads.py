@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -18,7 +17,6 @@ from tests.integration.materialise.random_logs import Server, between, plain
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME, SIZE = Column("id", "int"), Column("name", "varchar", charset="utf8mb4"), Column("size", "int")
 BEFORE = table("orders", [ID, NAME, SIZE], ["id"])
@@ -52,7 +50,7 @@ MOVES = {  # what the load read, the changes meanwhile, and the rows in the end
 }
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_keys_that_changed_while_the_load_read(lake: Lake) -> None:
     schemas = {name: table(name, [ID, NAME, SIZE], ["id"]) for name in MOVES}
     exact = position(1, 1500)
@@ -128,7 +126,7 @@ def stopped_for_its_row(result: TableResult) -> bool:
     return bool(result.error) and result.error["what"] == "a change leaves columns out, and its row does not exist"
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_any_changes_while_the_load_reads(lake: Lake) -> None:
     """The merge has all rows of the server, or stops the table before its first change."""
     tables = read_tables(lake, range(30))
@@ -146,7 +144,7 @@ def test_any_changes_while_the_load_reads(lake: Lake) -> None:
     assert sum(result.status == "applied" for result in results) > len(results) // 3
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["mirror", "soft_delete"])
 @pytest.mark.parametrize("seed", range(3))
 def test_merges_before_and_after_the_end_of_the_load(lake: Lake, mode: Any, seed: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
 from itertools import pairwise
@@ -18,10 +17,10 @@ from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.random_logs import Row, Server, between, plain
 from tests.integration.materialise.staged_writer import number, position
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
-LONG = bool(os.environ.get("LOADER_SWEEP"))
 POINTS = ("branch.after", "delete.after", "insert.after", "publish.before", "publish.after")
 TRANSACTIONS, BEFORE = 120, 25
 LOADED, EXACT = number(1, 1000 + BEFORE), number(1, 1000 + BEFORE + 30)
@@ -41,7 +40,7 @@ KINDS |= (
         "bag_told": ("", "FULL", False, "history"),
         "late_minimal": ("int", "MINIMAL", False, "mirror"),
     }
-    if LONG
+    if IN_SWEEP
     else {}
 )
 LATE = KINDS.keys() & {"late", "late_minimal"}
@@ -134,8 +133,8 @@ def done(result: MaterialiseResult) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("way", ["threads", "tasks"] if LONG else ["threads"])
-@pytest.mark.parametrize("seed", range(40 if LONG else 1))
+@pytest.mark.parametrize("way", ["threads", "tasks"] if IN_SWEEP else ["threads"])
+@pytest.mark.parametrize("seed", range(40 if IN_SWEEP else 1))
 def test_any_log_merged_in_any_way(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, seed: int, way: str
 ) -> None:
@@ -146,7 +145,7 @@ def test_any_log_merged_in_any_way(
     run = Run(lake, seed)
     run.load()
     stops = run.stage()
-    groups = sorted({*run.dice.sample([stop for stop in stops[:-1] if stop > LOADED], 1 + LONG), stops[-1]})
+    groups = sorted({*run.dice.sample([stop for stop in stops[:-1] if stop > LOADED], 1 + IN_SWEEP), stops[-1]})
     killed = run.dice.choice(groups)
     for through in groups:
         if through == killed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -14,13 +13,12 @@ from tests.integration.materialise.staged_writer import Change, number, position
 from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 P0, P1, P2 = position(1, 1000), position(1, 2000), position(1, 3000)
 
 
 @pytest.mark.parametrize(("kind", "way"), [("float", "threads"), ("double", "tasks"), ("double", "sql")])
-@pytest.mark.parametrize(("before", "after"), [("-0", "0"), pytest.param("0", "-0", marks=SWEEP)])
+@pytest.mark.parametrize(("before", "after"), [("-0", "0"), pytest.param("0", "-0", marks=pytest.mark.sweep)])
 def test_a_zero_changes_its_sign(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str, way: str, before: str, after: str
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.jobs.maintain_job import maintain
@@ -19,7 +17,6 @@ from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 PRICE = Column("price", "double")
 ORDERS = table("orders", [ID, NAME, PRICE], ["id"])
@@ -192,7 +189,7 @@ def test_after_a_truncate_no_other_row_may_be_there(ready: Lake) -> None:
     assert ready.rows(ORDERS) == {(8,): (8, "eight", 8.0)}
 
 
-@pytest.mark.parametrize("since", [number(1, 1000), pytest.param(number(1, 2500), marks=SWEEP)])
+@pytest.mark.parametrize("since", [number(1, 1000), pytest.param(number(1, 2500), marks=pytest.mark.sweep)])
 def test_a_table_that_a_statement_emptied_at_the_end_has_no_rows(ready: Lake, since: int) -> None:
     emptied = barrier(3100, "TRUNCATE orders", "orders")
     ready.staging.interval(position(1, 3000), position(1, 4000), [], [emptied])
@@ -206,7 +203,7 @@ def test_a_table_that_a_statement_emptied_at_the_end_has_no_rows(ready: Lake, si
     assert one(ready, since).status == "same"
 
 
-@pytest.mark.parametrize("expired", [False, pytest.param(True, marks=SWEEP)])
+@pytest.mark.parametrize("expired", [False, pytest.param(True, marks=pytest.mark.sweep)])
 def test_a_table_is_compared_from_its_newest_load_on(ready: Lake, *, expired: bool) -> None:
     """The load brought rows that the log before it lacks. It was exact only after its position."""
     rows = [(1, "eins", "1"), (2, "zwei", "2"), (4, "vier", "4")]
@@ -230,7 +227,7 @@ def test_a_table_is_compared_from_its_newest_load_on(ready: Lake, *, expired: bo
     assert f": loader replay --from {number(1, 3000)} --table shop.orders" in ended.error["hint"]
 
 
-@pytest.mark.parametrize("point", ["delete.after", pytest.param("insert.after", marks=SWEEP)])
+@pytest.mark.parametrize("point", ["delete.after", pytest.param("insert.after", marks=pytest.mark.sweep)])
 def test_two_replays_that_build_a_branch_at_once(
     new_lake: NewLake, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from tests.integration.materialise.staged_writer import barrier, number, positio
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 MADE = table("made", COLUMNS, ["id"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import random
 import threading
 import zlib
@@ -29,13 +28,14 @@ from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 from tests.integration.pipeline.shops import Shop, begun
 from tests.support.replicas import address_of
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
 StartServer = Callable[..., Server]
 
 _KEYS = 200
-_KILLS = 5 if "LOADER_SWEEP" in os.environ else 2
+_KILLS = 5 if IN_SWEEP else 2
 
 
 class Writer(threading.Thread):

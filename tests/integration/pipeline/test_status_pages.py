@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -143,7 +142,7 @@ def answered(pages: Pages) -> Element:
     return page
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="the store is tried for half a minute: make sweep")
+@pytest.mark.sweep
 def test_a_store_that_goes_away_does_not_hold_up_the_pages(on_s3: tuple[SourceSettings, S3Process]) -> None:
     settings, process = on_s3
     pages = Pages(settings, patience=2)

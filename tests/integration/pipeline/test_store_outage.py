@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from tests.unit.binlog.reading import fields, records
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="half a minute each: make sweep"),
+    pytest.mark.sweep,
 ]
 ROWS = 400
 

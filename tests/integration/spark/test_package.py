@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tarfile
@@ -35,7 +34,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_it_runs_where_nothing_is_installed(tmp_path: Path) -> None:
     compile_kernels()
     write_package(tmp_path / "loader.tar.gz")

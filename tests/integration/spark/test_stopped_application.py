@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts a Spark of its own: make sweep"),
+    pytest.mark.sweep,
 ]
 _CHECKOUT = Path(__file__).resolve().parents[3]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,12 +21,11 @@ from tests.integration.binlog.source import Source, extracted
 from tests.integration.transport.proxy import Proxy, breaking
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 SIZE = 40_000_000
 LIMITS = [20_000, 200_001, 1_000_000, 3_000_000, 9_000_000, 20_000_000]
 
 
-@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=pytest.mark.sweep)])
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     made = Source(request.getfixturevalue(f"{request.param}_server"), "broken")
     yield made
@@ -127,7 +125,7 @@ def test_the_bytes_are_those_of_the_file(source: Source, log: tuple[Position, Po
     assert found[:21] + b"\0" + found[22:] == expected[:21] + b"\0" + expected[22:]
 
 
-@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=pytest.mark.sweep)])
 def test_a_server_that_is_restarted(kind: str, fresh_server: StartServer, tmp_path: Path) -> None:
     source = Source(fresh_server(kind), "restarted")
     start, stop = work(source)

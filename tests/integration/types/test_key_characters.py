@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pymysql
@@ -14,7 +13,7 @@ from loader.model.charsets import AMBIGUOUS_CHARSETS
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 NO_CHARACTER = 0xFFFD  # what big5 and tis620 make of several sequences

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tests.support.replicas import address_of, caught_up, options_of_replica, re
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts two servers: make sweep"),
+    pytest.mark.sweep,
 ]
 
 

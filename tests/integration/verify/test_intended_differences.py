@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.iceberg.warehouse import Warehouse
@@ -14,7 +12,7 @@ from tests.integration.verify.verified import verified
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="half a minute more: make sweep"),
+    pytest.mark.sweep,
 ]
 
 RULES = (

@@ -6,7 +6,6 @@ They are equal on both sides. A wrong value in such a column is still found.
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,7 +82,7 @@ def compared(live: LiveSource, *tables: str) -> dict[str, TableVerification]:
     return by_table(verified(live.spark, live.settings, tuple(f"{live.database}.{table}" for table in tables)))
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
+@pytest.mark.sweep
 def test_invalid_dates_are_equal_and_wrong_values_are_found(dated: LiveSource) -> None:
     amount = 2 * len((*INVALID, *VALID, None)) - 1
     found = compared(dated)

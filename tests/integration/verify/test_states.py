@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.rules import TableRule
@@ -13,7 +11,7 @@ from tests.integration.verify.verified import by_table, verified
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="half a minute more: make sweep"),
+    pytest.mark.sweep,
 ]
 
 TABLES = ("fine", "late", "paused", "quiet", "stopped")

@@ -17,10 +17,11 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
 from loader.staging.notes.quarantine import Quarantines
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
+from tests.support.sweep import IN_SWEEP
 from tests.unit.materialise.plain_server import NAMES, PlainColumn, PlainServer, Record, Statement
 from tests.unit.materialise.plain_warehouse import DELETED, OP, PlainWarehouse, Rows
 
-SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "1500" if os.environ.get("LOADER_SWEEP") else "15"))
+SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "1500" if IN_SWEEP else "15"))
 FIRST = int(os.environ.get("LOADER_STATEMENT_SEED", "0"))
 STEPS = 40
 BEGIN = 999

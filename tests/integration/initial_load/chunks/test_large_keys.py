@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes for each kind of server: make sweep"),
+    pytest.mark.sweep,
     pytest.mark.timeout(1800),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.support.replicas import caught_up, options_of_replica, replicating, r
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 

@@ -34,7 +34,6 @@ from tests.integration.initial_load.test_job import JOB, files, kill_between_chu
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ENUM = "ENUM('x', 'y', 'z')"
 ALTERED: dict[str, tuple[str, str]] = {
     "collation": ("k VARCHAR(9) COLLATE utf8mb4_general_ci", "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"),
@@ -255,7 +254,7 @@ def fill(source: SourceServer) -> None:
 ALL = sorted(f'"{"k" if i % 2 else "K"}{i // 2}",{i}'.encode() for i in range(1, 3001))
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("change", ["CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "RENAME KEY u TO renamed"])
 def test_a_load_that_was_killed_begins_anew(
     mysql: SourceServer, settings: SparkSettings, tmp_path: Path, change: str
@@ -270,7 +269,7 @@ def test_a_load_that_was_killed_begins_anew(
     assert rows_of(tmp_path, result["manifests"][0]) == ALL
 
 
-@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=pytest.mark.sweep)])
 def test_a_load_whose_table_is_altered_between_chunks_begins_anew(
     request: pytest.FixtureRequest, settings: SparkSettings, tmp_path: Path, kind: str
 ) -> None:

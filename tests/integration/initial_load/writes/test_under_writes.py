@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from collections import Counter
@@ -21,7 +20,6 @@ from tests.integration.pipeline.conftest import settings_of
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 _SHORT = {("mysql", 2), ("mariadb", 4)}
 ROWS = 3000
 KEYS = {"orders": 1, "names": 2, "bag": 0}
@@ -98,7 +96,7 @@ def create_tables(source: SourceServer) -> None:
 @pytest.mark.parametrize(
     ("kind", "readers"),
     [
-        pytest.param(kind, readers, marks=() if (kind, readers) in _SHORT else SWEEP)
+        pytest.param(kind, readers, marks=() if (kind, readers) in _SHORT else pytest.mark.sweep)
         for kind in ("mysql", "mariadb")
         for readers in (1, 2, 4)
     ],

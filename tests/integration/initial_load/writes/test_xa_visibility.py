@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from tests.integration.initial_load.writes.test_commit_visibility import LOADS, 
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 WRITERS = 4
 
 
@@ -113,7 +111,7 @@ def test_a_snapshot_during_which_a_transaction_is_committed_is_opened_again(
     assert len(waits) == 2
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_loads_among_many_transactions(source: SourceServer) -> None:
     """A snapshot has the transactions of the log up to its position, and a read those up to a position waited for."""
     source.run("CREATE TABLE t (id BIGINT)", "CREATE TABLE k (id BIGINT PRIMARY KEY)")

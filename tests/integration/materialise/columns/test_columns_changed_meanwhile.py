@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -15,7 +14,7 @@ from tests.integration.materialise.staged_writer import Change, barrier, number,
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 ID, A, B, C = (Column(name, "int") for name in ("id", "a", "b", "c"))

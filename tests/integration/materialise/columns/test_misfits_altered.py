@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from typing import Any
 
 import pytest
@@ -94,7 +93,7 @@ AGAIN = {
 }
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_texts_stay_beside_their_columns(lake: Lake) -> None:
     lake.rules = (
         TableRule(tables=("*.strict",)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.model.table import Column
@@ -14,7 +12,7 @@ from tests.integration.materialise.staged_writer import Change, barrier, number,
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.model.table import Column, TableSchema
@@ -12,7 +10,6 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 SIZE, WIDE, DAY = Column("size", "int"), Column("size", "bigint"), Column("day", "datetime", size=1)
@@ -58,7 +55,7 @@ def test_columns_that_come_between_records(lake: Lake) -> None:
     "last",
     [
         # The order by the key of the failed merge names a column that goes.
-        pytest.param(table("orders", [ID, NAME], ["id"]), marks=SWEEP),
+        pytest.param(table("orders", [ID, NAME], ["id"]), marks=pytest.mark.sweep),
         table("orders", [ID, Column("name", "date")], ["id"]),  # the failed merge made a column for another `name`
     ],
 )

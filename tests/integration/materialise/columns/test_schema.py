@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +15,9 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 P0 = position(1, 1000)
 STRICT = 1 << 21
@@ -243,7 +242,7 @@ def rows_of(lake: Lake, name: TableName) -> tuple[tuple[str, ...], tuple[tuple[A
     return tuple(frame.columns), tuple(sorted((tuple(row) for row in frame.collect()), key=repr))
 
 
-@pytest.fixture(scope="module", params=["at once", "one by one"] if "LOADER_SWEEP" in os.environ else ["at once"])
+@pytest.fixture(scope="module", params=["at once", "one by one"] if IN_SWEEP else ["at once"])
 def followed(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """All stories, merged in one run or interval by interval."""
     folder: Path = tmp_path_factory.mktemp("lake")
@@ -346,7 +345,11 @@ KEPT = [
 
 @pytest.mark.parametrize(
     "cuts",
-    [pytest.param([END], marks=SWEEP), [1150, 1250, 1350, END], pytest.param([1250, END], marks=SWEEP)],
+    [
+        pytest.param([END], marks=pytest.mark.sweep),
+        [1150, 1250, 1350, END],
+        pytest.param([1250, END], marks=pytest.mark.sweep),
+    ],
     ids=["at once", "one by one", "by two"],
 )
 def test_columns_that_went_are_kept_by_rule(lake: Lake, cuts: list[int]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.rules import TableRule
@@ -15,7 +13,7 @@ from tests.integration.materialise.test_table_replay import replayed
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of Spark's planning: make sweep"),
+    pytest.mark.sweep,
 ]
 
 COUNT = 1016  # besides the key

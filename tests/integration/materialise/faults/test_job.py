@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +25,6 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 
 def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkSettings) -> None:
@@ -36,7 +34,7 @@ def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkS
     assert caught.value.hint == "loader extract"
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_spec_of_another_job_is_refused(settings: SparkSettings) -> None:
     with pytest.raises(UsageError, match="not a valid MaterialiseSpec"):
         run(Path(materialise_job.__file__), Spec(), settings)
@@ -69,7 +67,7 @@ def test_a_job_without_a_result_is_worth_a_retry_and_shows_its_last_lines(
     assert "line 9\n" not in caught.value.why
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_job_imports_pyspark_from_where_it_is_installed_and_knows_its_history(
     tmp_path: Path, settings: SparkSettings
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
 from tests.support.catalogs import CATALOGS
 from tests.support.spark import NewLake
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
@@ -44,9 +44,7 @@ MERGE_POINTS = [
 # What a catalog decides is only whether a commit happened; the other points differ in what is on disk.
 _DECIDED = {"sqlite": [], "postgresql": ["publish.before", "publish.after"]}
 CASES = [
-    (kind, point)
-    for kind in CATALOGS
-    for point in (MERGE_POINTS if kind == "hadoop" or "LOADER_SWEEP" in os.environ else _DECIDED[kind])
+    (kind, point) for kind in CATALOGS for point in (MERGE_POINTS if kind == "hadoop" or IN_SWEEP else _DECIDED[kind])
 ]
 
 
@@ -92,7 +90,7 @@ def test_a_load_killed_anywhere_heals(lake: Lake, point: str) -> None:
     assert list(lake.metadata(SCHEMA).branches) == ["main"]
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_job_of_spark_submit_killed_in_the_middle_heals(lake: Lake, settings: SparkSettings) -> None:
     key = staged(lake)
     lake.one(lake.loaded(key))

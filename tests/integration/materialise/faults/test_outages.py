@@ -26,7 +26,6 @@ from tests.integration.materialise.staged_writer import Change, fold, number, po
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 NAME = Column("name", "varchar", charset="utf8mb4")
 ORDERS = table("orders", [Column("id", "int"), NAME], ["id"])
 QUIET = table("quiet", [Column("id", "int"), NAME], ["id"])
@@ -99,7 +98,7 @@ def exact_once(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    "point", [pytest.param(point, marks=[] if point == "publish.before" else SWEEP) for point in POINTS]
+    "point", [pytest.param(point, marks=[] if point == "publish.before" else pytest.mark.sweep) for point in POINTS]
 )
 def test_a_catalog_that_goes_away_in_a_merge(
     lake: Lake, database: PostgresServer, monkeypatch: pytest.MonkeyPatch, point: str
@@ -171,7 +170,7 @@ def bucket(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         yield ready(Lake(spark, tmp_path, catalog)), process
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.timeout(1200)  # Iceberg tries for a minute and a half to read a table's metadata
 def test_an_object_store_that_goes_away_in_a_merge(
     bucket: tuple[Lake, S3Process], monkeypatch: pytest.MonkeyPatch
@@ -206,7 +205,7 @@ def staged_on_s3(
         yield ready(lake), process
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("point", ["table.before", "delete.after", "publish.after"])
 def test_a_staging_store_that_goes_away_in_a_merge(
     staged_on_s3: tuple[Lake, S3Process], monkeypatch: pytest.MonkeyPatch, point: str
@@ -244,7 +243,7 @@ def on_hdfs(spark: SparkSession, tmp_path: Path, nodes: HdfsNodes) -> Lake:
     return ready(Lake(spark, tmp_path, CatalogSettings(type="hadoop", warehouse=warehouse)))
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("point", ["table.before", "branch.after", "delete.after", "publish.before", "publish.after"])
 def test_a_name_node_that_goes_away_in_a_merge(
     on_hdfs: Lake, nodes: HdfsNodes, monkeypatch: pytest.MonkeyPatch, point: str
@@ -261,7 +260,7 @@ def test_a_name_node_that_goes_away_in_a_merge(
     exact_once(on_hdfs)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_name_node_that_is_gone_hides_no_table(on_hdfs: Lake, nodes: HdfsNodes) -> None:
     nodes.stop()
     try:
@@ -272,7 +271,7 @@ def test_a_name_node_that_is_gone_hides_no_table(on_hdfs: Lake, nodes: HdfsNodes
     assert failure(caught.value)["retryable"]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_name_node_in_safe_mode_is_worth_a_retry(
     on_hdfs: Lake, nodes: HdfsNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,7 +258,7 @@ def test_two_tables_at_once_do_not_sign_each_others_commits(lake: Lake) -> None:
         assert lake.metadata(schema).applied.seqno == number(1, 1000 + place)
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_two_processes_at_once(ready: Lake, settings: SparkSettings, spark: SparkSession) -> None:
     spec = ready.folder / "spec.json"
     spec.write_text(ready.merge_spec().model_dump_json())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,6 @@ from tests.integration.materialise.test_maintenance import spec as maintenance
 from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 BAGS = table("bags", [NAME, Column("f", "double")], [])
@@ -122,7 +120,7 @@ def test_a_table_that_is_right_stays_as_it_is(ready: Lake) -> None:
     assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
-@pytest.mark.parametrize("since", [pytest.param(LOADED, marks=SWEEP), SECOND])
+@pytest.mark.parametrize("since", [pytest.param(LOADED, marks=pytest.mark.sweep), SECOND])
 def test_planted_damage_is_shown_then_mended(ready: Lake, since: int) -> None:
     before, applied = counted(ready), ready.metadata(BAGS).applied
     damage(ready)
@@ -195,7 +193,7 @@ def test_damage_that_stops_a_merge_is_mended_and_the_merge_goes_on(ready: Lake) 
     assert counted(ready) == before - Counter([("c", "None")])
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) -> None:
     damage(ready)
     for since in (number(1, 4), number(1, 1150), number(1, 2150)):
@@ -211,7 +209,7 @@ def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) 
     assert refused(ready, FIRST)["hint"] == f"loader replay --from {P0} --table shop.bags"
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_an_expired_snapshot_is_refused(ready: Lake) -> None:
     maintain(ready.spark, maintenance(ready))
     assert [one.seqno for one in ready.metadata(BAGS).applied_positions()] == [SECOND]
@@ -220,7 +218,7 @@ def test_an_expired_snapshot_is_refused(ready: Lake) -> None:
     assert done(ready, SECOND).status == "same"
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("statements", "why"),
     [
@@ -263,7 +261,7 @@ def test_truncate_a_newer_load_and_statements_that_do_nothing(ready: Lake) -> No
     )
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     damage(ready)
     shown = done(ready, LOADED)
@@ -281,7 +279,7 @@ def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     viewed = {one.seqno: one.snapshot for one in ready.metadata(BAGS).applied_positions()}[FIRST]
     name = ready.warehouse.name(BAGS.name)
@@ -294,7 +292,9 @@ def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     moves_on(ready, BAGS, 3000, [Change("I", number(1, 3100), 5, ("z", "1"))])
 
 
-@pytest.mark.parametrize("moment", [pytest.param("transaction", marks=SWEEP), "metadata_of"], ids=["before", "within"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("transaction", marks=pytest.mark.sweep), "metadata_of"], ids=["before", "within"]
+)
 def test_a_merge_meanwhile_makes_the_replay_start_over(
     ready: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

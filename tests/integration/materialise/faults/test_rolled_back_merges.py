@@ -6,7 +6,6 @@ next run repeats the merge.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import Any
 
@@ -22,7 +21,6 @@ from tests.integration.materialise.staged_writer import Change, barrier, number,
 from tests.unit.pipeline.site import settings_of
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
 P0, P1 = position(1, 1000), position(1, 2000)
@@ -84,7 +82,7 @@ def test_changes_that_undo_those_that_are_in_the_table(lake: Lake) -> None:
     assert lake.bag(bags.name, "name") == Counter({("a",): 1})
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_history_that_is_merged_in_two_parts(lake: Lake) -> None:
     before = table("audit", [ID, Column("f", "float")], ["id"])
     after = table("audit", [ID, Column("f", "double")], ["id"])
@@ -104,7 +102,7 @@ def test_a_history_that_is_merged_in_two_parts(lake: Lake) -> None:
     assert lake.bag(after.name, "id", "f", "_op") == wanted
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_row_images_that_leave_columns_out(lake: Lake) -> None:
     orders = table("orders", [ID, NAME, Column("n", "int")], ["id"])
     lake.loaded(lake.staging.load(orders, [(1, "one", 1), (2, "two", 2)], P0, exact=position(1, 1500)))

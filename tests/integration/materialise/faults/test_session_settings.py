@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +16,7 @@ from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -22,6 +21,7 @@ from tests.integration.materialise.kernels.test_native_load import by_pyiceberg,
 from tests.integration.materialise.kernels.test_native_tasks import work_in_tasks
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
@@ -80,7 +80,7 @@ def every_change() -> list[Change]:
 def test_rows_and_column_bounds_are_those_of_spark(
     lake: Lake, written: list[bool], monkeypatch: pytest.MonkeyPatch, way: str, rule: dict[str, Any]
 ) -> None:
-    if way == "in tasks" and rule and not os.environ.get("LOADER_SWEEP"):
+    if way == "in tasks" and rule and not IN_SWEEP:
         pytest.skip("takes a while; runs in the sweep")
     lake.rules = (TableRule(tables=("*",), seqno_column="at", committed_at_column="on", **rule),)
     copy = TableSchema(TableName("shop", "by_spark"), EVERY.columns, EVERY.key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from loader.materialise.iceberg.branch import Branch
 from loader.model.table import Column, TableSchema
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
@@ -95,7 +95,7 @@ def test_tables_take_each_others_rows_and_columns(shop: Lake) -> None:
     assert {name: shop.metadata(schema(name).name).head for name in heads} == heads
 
 
-@pytest.mark.parametrize("publications", range(1, 7) if "LOADER_SWEEP" in os.environ else [4])
+@pytest.mark.parametrize("publications", range(1, 7) if IN_SWEEP else [4])
 def test_a_run_that_ends_after_any_publication_is_finished_by_the_next(
     shop: Lake, monkeypatch: pytest.MonkeyPatch, publications: int
 ) -> None:

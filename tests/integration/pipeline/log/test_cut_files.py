@@ -8,7 +8,6 @@ the server's word, and what does not reach it is refused until it does.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,12 +26,13 @@ from loader.transport.base import LogLags
 from loader.transport.server.connection import connected
 from tests.integration.pipeline.shops import Shop, begun
 from tests.support.replicas import address_of
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
 StartServer = Callable[..., Server]
 
-_STEP = 1 if "LOADER_SWEEP" in os.environ else 41  # bytes between two cuts
+_STEP = 1 if IN_SWEEP else 41  # bytes between two cuts
 
 
 class Seen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,12 @@ from infra.servers import Kind
 from loader.pipeline import plan_interval
 from loader.source.server_facts import WrongSettings
 from tests.integration.pipeline.shops import StartServer, begun
+from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.parametrize("kind", ["mysql", "mariadb"] if "LOADER_SWEEP" in os.environ else ["mysql"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"] if IN_SWEEP else ["mysql"])
 def test_a_filter_of_the_log(fresh_server: StartServer, kind: Kind, tmp_path: Path) -> None:
     shop = begun(fresh_server(kind), tmp_path)
     shop.insert(1)

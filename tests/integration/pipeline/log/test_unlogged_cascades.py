@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from tests.support.replicas import address_of, caught_up, options_of_replica, re
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes a while; runs in the sweep"),
+    pytest.mark.sweep,
 ]
 
 NATIVE: Options = {"innodb_native_foreign_keys": "ON"}

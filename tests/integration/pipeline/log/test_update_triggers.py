@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +22,7 @@ from tests.support.replicas import address_of, run
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes a while; runs in the sweep"),
+    pytest.mark.sweep,
 ]
 
 TABLES = (

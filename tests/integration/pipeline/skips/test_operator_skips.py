@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -33,10 +32,8 @@ from tests.support.replicas import address_of, caught_up, options_of_replica, re
 
 pytestmark = pytest.mark.integration
 
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="makes the suite a third longer: make sweep")
 
-
-@pytest.fixture(params=["mysql", "no-gtids", "mariadb", pytest.param("compressed", marks=SWEEP)])
+@pytest.fixture(params=["mysql", "no-gtids", "mariadb", pytest.param("compressed", marks=pytest.mark.sweep)])
 def shop(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> SkippingShop:
     kind, options = SERVERS[request.param]
     return begun(fresh_server(kind, options), tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from datetime import timedelta
 from typing import Any, cast
@@ -76,7 +75,7 @@ def test_a_table_that_is_merged_less_often_is_merged_by_the_next_delta(live: Liv
     assert live.statuses(live.delta()) == {"a": "not_due"}
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_purge_keeps_what_a_load_needs_that_comes_before_the_end_of_a_run(
     live: LiveSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from tests.support.replicas import address_of, caught_up, options_of_replica, re
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 WHAT = "the table's applied position is not in the log of this source"
 KINDS: list[Kind] = ["mysql", "mariadb"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from loader.staging.documents import TableFilter
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 LOST = "the table is gone from the warehouse"
 NEVER_LOADED = "changes of table {} are staged, but it was never loaded"
@@ -73,7 +71,7 @@ def test_a_dropped_table_that_was_created_again_without_logging(source: LiveSour
     check_cured(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_dropped_table_that_was_created_again_while_it_was_excluded(source: LiveSource) -> None:
     source.run(CREATED, "DROP TABLE t", "INSERT INTO u VALUES (1)")
     source.delta()
@@ -83,7 +81,7 @@ def test_a_dropped_table_that_was_created_again_while_it_was_excluded(source: Li
     check_cured(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_that_was_dropped_while_it_was_excluded(source: LiveSource) -> None:
     source.run(CREATED, "INSERT INTO u VALUES (1)")
     source.delta()
@@ -93,7 +91,7 @@ def test_a_table_that_was_dropped_while_it_was_excluded(source: LiveSource) -> N
     assert (result.exit_code, found, source.differences()) == (0, [], [])
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_created_table_that_got_rows_while_it_was_excluded(source: LiveSource) -> None:
     source.run(CREATED, "INSERT INTO u VALUES (1)")
     source.delta()
@@ -103,7 +101,7 @@ def test_a_created_table_that_got_rows_while_it_was_excluded(source: LiveSource)
     check_cured(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_dropped_table_that_was_created_again_in_a_gap_of_the_log(source: LiveSource) -> None:
     """All tables are loaded again after the gap, and the load is killed before it reads the table."""
     source.run(CREATED, "DROP TABLE t", "INSERT INTO u VALUES (1)")
@@ -120,7 +118,7 @@ def test_a_dropped_table_that_was_created_again_in_a_gap_of_the_log(source: Live
     check_cured(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_dropped_tables_with_rows_stay_silent(source: LiveSource) -> None:
     source.run(CREATED, "INSERT INTO t VALUES (1)", "DROP TABLE t", "INSERT INTO u VALUES (1)")
     assert source.delta().exit_code == 0
@@ -151,7 +149,7 @@ def test_a_table_that_somebody_drops_in_the_warehouse(source: LiveSource) -> Non
     assert (errors(result), found, source.differences()) == ({}, [], [])
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_loaded_table_that_somebody_drops_in_the_warehouse(source: LiveSource, changed: bool) -> None:
     """The hint works even if the server logged nothing for the table since its load."""
@@ -166,7 +164,7 @@ def test_a_loaded_table_that_somebody_drops_in_the_warehouse(source: LiveSource,
     assert (errors(result), found, source.differences()) == ({}, [], [])
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("statement", ["DROP TABLE t", "RENAME TABLE t TO gone", "TRUNCATE t"])
 def test_a_table_of_the_warehouse_can_be_dropped_after_the_table_of_the_server(
     source: LiveSource, statement: str
@@ -189,7 +187,7 @@ def test_a_table_of_the_warehouse_can_be_dropped_after_the_table_of_the_server(
         assert (errors(result), source.differences()) == ({}, [])
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_of_the_warehouse_can_be_dropped_after_a_gap_that_dropped_it(source: LiveSource) -> None:
     source.run(CREATED, "INSERT INTO t VALUES (1)", "INSERT INTO u VALUES (1)")
     source.delta()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,7 +93,7 @@ def test_all_tables_can_be_merged_now(source: LiveSource) -> None:
     assert source.differences() == []
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_runs_again_and_replays_give_the_same_rows(source: LiveSource, request: pytest.FixtureRequest) -> None:
     changed(source)
     first = pipeline.intervals(source.settings)[-1]

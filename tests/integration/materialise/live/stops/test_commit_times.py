@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -27,7 +26,7 @@ def mariadb(spark: SparkSession, mariadb_server: Server, tmp_path: Path) -> Iter
         yield found
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_a_transaction_with_a_time_to_come_does_not_hide_the_lag(mariadb: LiveSource) -> None:
     mariadb.run("CREATE TABLE t (id INT PRIMARY KEY)")
     mariadb.load()

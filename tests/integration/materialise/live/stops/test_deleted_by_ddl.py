@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.integration.materialise.live_source import LiveSource, live_source
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 LISTS = "PARTITION BY LIST (id) (PARTITION p VALUES IN (1, 2), PARTITION q VALUES IN (3))"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 
 import pytest
@@ -70,7 +69,7 @@ def test_rows_and_columns_change_meanwhile(source: LiveSource) -> None:
     assert source_lag(source.settings).postponed == ()
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_names_change_meanwhile(source: LiveSource) -> None:
     paused(source, "a")
     source.run(
@@ -115,7 +114,7 @@ def test_it_is_loaded_again_once_it_is_resumed(source: LiveSource) -> None:
     assert source.differences() == []
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_maintenance_keeps_the_rows_of_an_online_schema_change(source: LiveSource) -> None:
     """No view has the table `_a_new`, which was created and renamed in one interval."""
     paused(source, "a")

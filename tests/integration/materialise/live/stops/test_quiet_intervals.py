@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
@@ -25,7 +24,6 @@ from loader.staging.documents import TableFilter
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 
 def quiet_run(live: LiveSource) -> bool:
@@ -67,7 +65,7 @@ def adopted(live: LiveSource, place: str) -> None:
     pipeline.record_adoption(live.settings, adoption, result.model_dump(mode="json"))
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_nothing_else_happened(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
     live.load()
@@ -117,7 +115,7 @@ def test_a_table_was_adopted_at_an_earlier_place(live: LiveSource) -> None:
     assert viewed(live) == [(1, 1), (2, 2), (3, 3)]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_was_corrected_by_a_replay(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u LIKE t")
     live.load()
@@ -145,7 +143,7 @@ def loaded_again(live: LiveSource) -> None:
     live.load_again("t")
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("repair", [replayed, loaded_again])
 @pytest.mark.parametrize("point", ["run_all", "publish"])
 def test_a_table_was_repaired_while_a_delta_merged_others(
@@ -179,7 +177,7 @@ def test_a_table_was_repaired_while_a_delta_merged_others(
     assert viewed(live) == [(1, 1), (2, 2)]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_was_loaded_again_after_a_skip(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)", "CREATE TABLE u LIKE t")
     live.load()
@@ -194,7 +192,7 @@ def test_a_table_was_loaded_again_after_a_skip(live: LiveSource) -> None:
     assert viewed(live) == [(1, 2)]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_was_paused_while_its_load_was_read(live: LiveSource) -> None:
     """The load sets it back behind the place that the record has for it. Purge keeps what it needs."""
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)", "CREATE TABLE u LIKE t")
@@ -218,7 +216,7 @@ def test_a_table_was_paused_while_its_load_was_read(live: LiveSource) -> None:
     assert live.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_the_files_of_an_adopted_table_are_purged(live: LiveSource) -> None:
     live.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)", "CREATE TABLE u LIKE t")
     live.load("u")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 
 import pytest
@@ -20,8 +19,6 @@ from loader.staging.documents import TableFilter
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
-
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 
 @pytest.fixture
@@ -68,7 +65,7 @@ def test_a_table_that_was_restored_without_logging(source: LiveSource) -> None:
     check_correct_after_load(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_rows_that_were_changed_without_logging(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2")
     source.delta()
@@ -76,7 +73,7 @@ def test_rows_that_were_changed_without_logging(source: LiveSource) -> None:
     check_correct_after_load(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_rows_of_a_skipped_transaction(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2")
     source.delta()
@@ -89,7 +86,7 @@ def test_rows_of_a_skipped_transaction(source: LiveSource) -> None:
     check_correct_after_load(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_that_was_excluded_for_a_while(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2")
     source.delta()
@@ -102,7 +99,7 @@ def test_a_table_that_was_excluded_for_a_while(source: LiveSource) -> None:
     check_correct_after_load(source)
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_marked_rows_that_a_load_replaced_do_not_come_back(live: LiveSource) -> None:
     rule = TableRule(tables=(f"{live.database}.t",), mode="soft_delete")
     live.settings = live.settings.model_copy(update={"rules": (rule,)})
@@ -118,7 +115,7 @@ def test_marked_rows_that_a_load_replaced_do_not_come_back(live: LiveSource) -> 
     assert live.warehouse_rows("t") == before
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_that_the_log_emptied_at_the_end(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2", "TRUNCATE t")
     source.delta()
@@ -129,7 +126,7 @@ def test_a_table_that_the_log_emptied_at_the_end(source: LiveSource) -> None:
     assert source.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_place_after_everything_that_was_read_is_refused_and_the_hint_works(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2")
     source.delta()
@@ -143,7 +140,7 @@ def test_a_place_after_everything_that_was_read_is_refused_and_the_hint_works(so
     assert source.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_quarantined_table_that_the_log_created_is_corrected_and_maintained(source: LiveSource) -> None:
     source.run("CREATE TABLE bag (n INT)", "INSERT INTO bag VALUES (1),(2),(3)")
     source.delta()
@@ -161,7 +158,7 @@ def test_a_quarantined_table_that_the_log_created_is_corrected_and_maintained(so
     assert source.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_tables_that_a_person_removed_from_the_warehouse_do_not_count(source: LiveSource) -> None:
     source.run(
         "CREATE TABLE w LIKE u", "INSERT INTO w VALUES (1,1)", "UPDATE t SET v = 2", "INSERT INTO u VALUES (1,1)"
@@ -184,7 +181,7 @@ def test_tables_that_a_person_removed_from_the_warehouse_do_not_count(source: Li
     assert [(one.table, one.status) for one in found] == [(f"{source.database}.u", "same")]
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_table_that_the_warehouse_does_not_have_is_refused_next_to_others(source: LiveSource) -> None:
     source.run("UPDATE t SET v = 2")
     source.delta()

@@ -5,7 +5,6 @@ A rollback moves main and leaves the columns as they are now. docs/runbook.md sa
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -16,7 +15,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 RENAMES = ["RENAME COLUMN a TO c", "RENAME COLUMN a TO b, RENAME COLUMN b TO a", "DROP b, RENAME COLUMN a TO b"]

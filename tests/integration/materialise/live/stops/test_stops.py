@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import pytest
@@ -14,7 +13,6 @@ from loader.pipeline import pause, quarantines_of, resume, source_lag
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
-SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 
 INSERT_WITHOUT_DEFAULT = ("SET SESSION binlog_row_image = MINIMAL", "INSERT INTO {0} (id) VALUES (3)")
 """The log does not have the value of `name`, so the table stops there."""
@@ -55,7 +53,7 @@ def test_both_tables_of_a_swap_stopped_before_it(source: LiveSource) -> None:
     assert source.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_three_tables_that_change_places_stopped_before_it(source: LiveSource) -> None:
     stop(source, "a", "b", "c")
     source.run("RENAME TABLE a TO x, b TO a, c TO b, x TO c", "INSERT INTO a VALUES (4,'four')")
@@ -75,7 +73,7 @@ def test_one_table_of_a_swap_stopped_before_it(source: LiveSource) -> None:
     assert source.differences() == []
 
 
-@pytest.mark.parametrize("after", [pytest.param("DROP TABLE a", marks=SWEEP), "RENAME TABLE a TO d"])
+@pytest.mark.parametrize("after", [pytest.param("DROP TABLE a", marks=pytest.mark.sweep), "RENAME TABLE a TO d"])
 def test_a_stopped_table_that_the_server_no_longer_has(source: LiveSource, after: str) -> None:
     """The statement is not staged yet: the load says to stage it, and that helps."""
     stop(source, "a")
@@ -112,7 +110,7 @@ def test_a_table_that_was_dropped_while_it_was_not_captured(source: LiveSource) 
     assert (quarantines_of(source.settings).all(), source.differences()) == ({}, [])
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("column", ["PRIMARY KEY", "NOT NULL"])
 def test_a_table_with_an_invalid_date_is_dropped_before_it_is_merged(source: LiveSource, column: str) -> None:
     """Nothing on the server can be corrected any more, and nothing is missing."""
@@ -147,7 +145,7 @@ def test_a_stopped_table_is_dropped_while_it_is_paused(source: LiveSource) -> No
     assert source.differences() == []
 
 
-@SWEEP
+@pytest.mark.sweep
 def test_a_stopped_table_is_dropped_while_it_is_not_due(source: LiveSource) -> None:
     stop(source, "a")
     assert source.statuses(source.delta())["a"] == "quarantined"
@@ -158,7 +156,7 @@ def test_a_stopped_table_is_dropped_while_it_is_not_due(source: LiveSource) -> N
     assert quarantines_of(source.settings).all() == {}
 
 
-@SWEEP
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["history", "soft_delete"])
 def test_a_stopped_table_that_keeps_its_past_is_dropped(
     live: LiveSource, mode: Literal["history", "soft_delete"]

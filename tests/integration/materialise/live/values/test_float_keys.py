@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -27,7 +26,7 @@ def differences(source: LiveSource) -> list[str]:
     return [name for name in "df" if texts[name] != rows(source, name)]
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 def test_rows_are_found_by_their_numbers(live: LiveSource) -> None:
     live.run(
         "CREATE TABLE d (k DOUBLE PRIMARY KEY, n INT)",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader import pipeline
@@ -13,7 +11,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 TWICE = [("cp932", "81BE", "879C"), ("cp932", "FBFC", "EEE0"), ("eucjpms", "A2C0", "ADFC"), ("sjis", "5C", "815F")]

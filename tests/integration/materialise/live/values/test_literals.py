@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +13,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes a while; runs in the sweep"),
+    pytest.mark.sweep,
 ]
 
 ID = "id INT PRIMARY KEY"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tests.integration.materialise.live_source import LiveSource, live_source
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="takes a while; runs in the sweep"),
+    pytest.mark.sweep,
 ]
 QUERIES = {
     "mysql": [

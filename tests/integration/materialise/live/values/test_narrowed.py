@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.integration.materialise.live_source import LiveSource
@@ -19,7 +17,7 @@ def warehouse(source: LiveSource) -> list[tuple[float, int]]:
     return sorted((source.warehouse_rows("t") or {}).keys())
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+@pytest.mark.sweep
 @pytest.mark.parametrize("key", ["", ", PRIMARY KEY (c)"])
 def test_a_float_where_the_table_of_the_same_name_had_a_double(live: LiveSource, key: str) -> None:
     live.run("CREATE TABLE t (c DOUBLE, n INT)", "INSERT INTO t VALUES (0.1, 1)")

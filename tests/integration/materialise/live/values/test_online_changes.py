@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.iceberg.warehouse import Warehouse
@@ -16,7 +14,7 @@ from tests.integration.materialise.live_source import LiveSource, live
 __all__ = ["live"]
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 FILLED = (

@@ -2,7 +2,6 @@ r"""Keys with texts such as \x61a1, which is also how invalid bytes are staged a
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -12,7 +11,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 TABLE = "CREATE TABLE {} (k VARCHAR(9) CHARACTER SET hebrew PRIMARY KEY, n INT)"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from loader.materialise.iceberg.table_metadata import commit_properties
@@ -13,7 +11,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 

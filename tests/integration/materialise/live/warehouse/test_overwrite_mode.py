@@ -5,7 +5,6 @@ INSERT OVERWRITE then replaces only the partitions that get rows. The loader mea
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+    pytest.mark.sweep,
 ]
 
 MODE = "spark.sql.sources.partitionOverwriteMode"
