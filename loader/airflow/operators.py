@@ -124,7 +124,7 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
             self.source_name = settings.name
             if self.arguments is None:
                 raise UsageError(
-                    "the task before has no result, so this task has nothing to work on",
+                    "the previous task has no result, so this task has no input",
                     why="somebody marked that task as success, and it did not do its work",
                     hint="clear the marked task with the tasks after it, or trigger a new run",
                     source=settings.name,

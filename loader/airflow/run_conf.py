@@ -6,7 +6,7 @@ import logging
 from datetime import UTC
 from typing import TYPE_CHECKING, NoReturn
 
-from loader.airflow.reports.failure_notifier import TOLD
+from loader.airflow.reports.failure_notifier import NOTIFIED
 from loader.airflow.versions import AirflowSkipException
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError, UsageError
@@ -59,7 +59,7 @@ def refuse_backfill(context: Context, settings: SourceSettings) -> None:
         hint=f"trigger {dag_key(settings.name)}.replay with from = {date}{_position_of(date, settings)}",
         source=settings.name,
     )
-    context["ti"].xcom_push(key=TOLD, value=True)
+    context["ti"].xcom_push(key=NOTIFIED, value=True)
     _refuse(error, context)
 
 

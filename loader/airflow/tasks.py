@@ -57,7 +57,7 @@ def check_tables(source: str, results: list[dict[str, Any] | None]) -> None:
         source: its name.
         results: of the tasks before; None of a task that a person marked as success.
     """
-    from loader.airflow.reports.run_report import note_told_tables, report_run
+    from loader.airflow.reports.run_report import mark_notified_tables, report_run
     from loader.airflow.sources import settings_of
     from loader.spark.job import rebuild
 
@@ -68,7 +68,7 @@ def check_tables(source: str, results: list[dict[str, Any] | None]) -> None:
         failed, named = report_run(context, settings, known)
         unstaged = [rebuild(result["failed"]) for result in known if result.get("failed")]
         if failed:
-            note_told_tables(context, settings, named)
+            mark_notified_tables(context, settings, named)
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]
@@ -85,16 +85,16 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
 
     The tasks that read the log continue. A DAG with pause_on_failure does not pause for this failure.
     """
-    from loader.airflow.reports.run_report import find_short_runway, note_told
+    from loader.airflow.reports.run_report import find_short_runway, mark_notified
     from loader.airflow.sources import settings_of
 
     if interval is None:
         raise AirflowSkipException("no interval was chosen")
     context = get_current_context()
     with reported(context, RUNWAY):
-        error, is_told = find_short_runway(context, settings_of(source), interval)
+        error, is_notified = find_short_runway(context, settings_of(source), interval)
         if error:
-            note_told(context, is_told)
+            mark_notified(context, is_notified)
             raise error
 
 

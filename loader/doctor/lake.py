@@ -77,7 +77,7 @@ def access_of_tasks(root: str, spark: SparkSettings) -> list[Finding]:
     return [
         warning(
             "hdfs_token",
-            "each executor needs a Kerberos ticket for HDFS or a key table of its own, because the configuration"
+            "each executor needs its own Kerberos ticket or keytab for HDFS, because the configuration"
             f" lacks {missing}",
             f"set {missing} to true in [spark.conf], and the driver hands the tasks a token; where spark-defaults.conf"
             " sets them, repeat them here",

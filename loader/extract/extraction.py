@@ -21,7 +21,7 @@ from loader.extract.repair.restore import find_lost_files, restore_files
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
 from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.extract.xa.prepared_groups import Release
-from loader.model.table import NOTHING_TOLD, TableName, Versions
+from loader.model.table import NO_VERSIONS, TableName, Versions
 from loader.source.continuity import log_replaced_error
 from loader.spark.workers import Workers
 from loader.staging.chain import PlanChain
@@ -141,7 +141,7 @@ class _Tasks:
     plan: Plan
     transport: TransportSettings
     root: str
-    versions: Versions = NOTHING_TOLD
+    versions: Versions = NO_VERSIONS
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
     def with_versions(self, versions: Versions) -> _Tasks:

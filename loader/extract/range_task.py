@@ -26,7 +26,7 @@ from loader.extract.repair.unlogged_cascades import UnloggedCascades
 from loader.extract.window_notes import Notes
 from loader.extract.windows import Window, counted_bytes, read_windows
 from loader.extract.xa.prepared_groups import Release
-from loader.model.table import NOTHING_TOLD, SchemaVersion, TableName, Versions
+from loader.model.table import NO_VERSIONS, SchemaVersion, TableName, Versions
 from loader.reader.files.file_header import head_of
 from loader.reader.files.log_files import lognum_of
 from loader.reader.files.log_walk import FIRST, LogBytes, log_bytes
@@ -56,7 +56,7 @@ class RangeExtractor:
         attempt: str,
         transport: Transport,
         store: Store,
-        versions: Versions = NOTHING_TOLD,
+        versions: Versions = NO_VERSIONS,
     ) -> None:
         self._plan = plan
         self._attempt = attempt

@@ -243,4 +243,4 @@ class Versions:
         return Versions({**self.tables, **more.tables}, self.others)
 
 
-NOTHING_TOLD = Versions({})
+NO_VERSIONS = Versions({})

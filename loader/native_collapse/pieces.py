@@ -1,4 +1,4 @@
-"""What tasks of a cluster tell each other about the records of a merge: see `loader.native_collapse.key_buckets`."""
+"""Data that tasks of a cluster exchange about the records of a merge: see `loader.native_collapse.key_buckets`."""
 
 from __future__ import annotations
 

@@ -97,10 +97,10 @@ class Event:
     transaction: Transaction | None
 
     def __repr__(self) -> str:
-        told = "".join(f", {name}={_cut(repr(value))}" for name, value in self._told())
-        return f"{type(self).__name__}({self.header.file}:{self.header.position}{told})"
+        fields = "".join(f", {name}={_cut(repr(value))}" for name, value in self._shown_fields())
+        return f"{type(self).__name__}({self.header.file}:{self.header.position}{fields})"
 
-    def _told(self) -> Iterator[tuple[str, object]]:
+    def _shown_fields(self) -> Iterator[tuple[str, object]]:
         """Yield the fields that `repr` shows."""
         for field in fields(self):
             if field.name not in {"header", "transaction"}:
@@ -283,7 +283,7 @@ class RowsEvent(Event):
         """All changes of the event."""
         return tuple(self)
 
-    def _told(self) -> Iterator[tuple[str, object]]:
+    def _shown_fields(self) -> Iterator[tuple[str, object]]:
         yield "table", str(self.table)
         yield "staged_bytes", len(self.staged)
 

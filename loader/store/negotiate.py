@@ -1,6 +1,6 @@
 """Kerberos for WebHDFS: answers a request for `Negotiate` with a token of the system's GSSAPI library (MIT Kerberos).
 
-The library finds the ticket itself: in the ticket cache (KRB5CCNAME), else with the key table in KRB5_CLIENT_KTNAME.
+The library finds the ticket itself: in the ticket cache (KRB5CCNAME), else with the keytab in KRB5_CLIENT_KTNAME.
 HTTP: RFC 4559. Functions of the library: RFC 2744.
 """
 
@@ -22,7 +22,7 @@ _ERROR = 0xFFFF0000  # bits of a status that mean failure
 _GSS_CODE, _MECHANISM_CODE = 1, 2
 # Numbers of krb5.h: KRB5KRB_AP_ERR_TKT_EXPIRED, KRB5_KDC_UNREACH, KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN.
 _EXPIRED, _NO_KDC, _UNKNOWN_SERVER = (number & 0xFFFFFFFF for number in (-1765328352, -1765328228, -1765328377))
-_RENEW = "log in again: kinit USER@REALM; or name a key table: export KRB5_CLIENT_KTNAME=FILE"
+_RENEW = "log in again: kinit USER@REALM; or name a keytab: export KRB5_CLIENT_KTNAME=FILE"
 _ON_EXECUTORS = (
     "; if that machine runs executors of Spark, set spark.authenticate and spark.network.crypto.enabled to true in"
     " [spark.conf], and the driver hands them a token"

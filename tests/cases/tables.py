@@ -48,7 +48,7 @@ class Table:
         frame = warehouse.session.table(warehouse.name(name))
         columns = _in_warehouse(source, rule).columns if source else ()
         shown = [_shown(column, kind) for column, kind in frame.dtypes]
-        compared = [f"{_told(column, frame.columns)} as `compared {n}`" for n, column in enumerate(columns)]
+        compared = [f"{_compared(column, frame.columns)} as `compared {n}`" for n, column in enumerate(columns)]
         found = [tuple(row) for row in frame.selectExpr(*shown, *compared).collect()]
         width = len(frame.columns)
         return cls(
@@ -126,8 +126,8 @@ def _shown(column: str, kind: str) -> str:
     return f"lower(hex({name})) as {name}" if kind == "binary" else f"cast({name} as string) as {name}"
 
 
-def _told(column: Column, there: list[str]) -> str:
-    """The column as text to be compared; where its value does not fit, the text beside it."""
+def _compared(column: Column, there: list[str]) -> str:
+    """Return the expression of a column's text, which is compared: where a value does not fit, its text column."""
     text = f"{column.name}__text"
     if column.name not in there:
         return "'there is no such column'"

@@ -85,7 +85,7 @@ def follow(source: str) -> dict[str, Any]:
         position, accept = params["position"], params["accept"]
         with secret(settings.server.password):
             new = follow_to(settings, Position.parse(position)) if position else follow_accepting(settings, accept)
-    return _told(new)
+    return _summary(new)
 
 
 @linked_task(multiple_outputs=False)
@@ -100,7 +100,7 @@ def begin(source: str) -> dict[str, Any]:
         settings = settings_of(source)
         with secret(settings.server.password):
             new = begin_at(settings, clean_form(context["params"])["place"])
-    return _told(new)
+    return _summary(new)
 
 
 @linked_task(multiple_outputs=False)
@@ -119,7 +119,7 @@ def set_schema(source: str) -> dict[str, str]:
     return {"table": table, "position": given.at}
 
 
-def _told(new: Generation) -> dict[str, Any]:
+def _summary(new: Generation) -> dict[str, Any]:
     """Log a generation of the log, and return what the task returns of it."""
     _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
     return {"generation": new.name, "start": new.start}

@@ -118,14 +118,14 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     except AirflowTaskTimeout as error:
         # It ends Spark. Airflow only does it after an exception of its own.
         cast("BaseOperator", context["task"]).on_kill()
-        raise _told(_timed_out(error, context), context, section) from None
+        raise _report_error(_timed_out(error, context), context, section) from None
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
-        raise _told(known, context, section) from None
+        raise _report_error(known, context, section) from None
 
 
-def _told(error: LoaderError, context: Context, section: str) -> TaskFailed:
-    """Tell an error to all who read about it, and return the exception that ends the task."""
+def _report_error(error: LoaderError, context: Context, section: str) -> TaskFailed:
+    """Push the error to XCom, log it, count it, and return the exception that ends the task."""
     context["ti"].xcom_push(key=ERROR, value=error.as_dict())
     _tell(error, details_file(context), section or _section(error), _dag_prefix(context))
     send_failure(context["ti"].dag_id, error)

@@ -1,4 +1,4 @@
-"""Callbacks of tasks: a failure is told once for each cause, until the task succeeds."""
+"""Callbacks of tasks: a failure is notified once for each cause, until the task succeeds."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _CAUSE = ("error", "what", "why", "where")
-"""The fields of an error that tell causes apart."""
+"""The fields of an error that differ between causes."""
 _NUMBERED = re.compile(r"\S*\d\S*")
 """Words with a digit, such as times, counts, process ids and names of temporary folders: each try has others."""
-TOLD = "told"  # XCom key
-"""What a task pushes if its failure must not be told: other events told the cause, or its run is refused."""
+NOTIFIED = "notified"  # XCom key
+"""What a task pushes if its failure needs no notification: another event had its cause, or its run is refused."""
 
 
 class FailureNotifier:
-    """Callback of a failed task: calls a notifier, unless the same cause was told and the task did not succeed since.
+    """Callback of a failed task: calls a notifier, except for the cause of the last failure if no success came since.
 
     Args:
         source: its name.
@@ -40,15 +40,15 @@ class FailureNotifier:
         """Notify. The last lines of the task's log stay those of the error, so nothing else is logged there."""
         task = _task(context)
         error: dict[str, Any] | None = None
-        told: Any = None
+        notified: Any = None
         with harmless():
             ti: Any = context["ti"]
             error = ti.xcom_pull(task_ids=ti.task_id, key=ERROR)
-            if ti.xcom_pull(task_ids=ti.task_id, key=TOLD):
-                _LOG.debug("no notification: other events told the cause, or the run is refused")
+            if ti.xcom_pull(task_ids=ti.task_id, key=NOTIFIED):
+                _LOG.debug("no notification: another event had this cause, or the run is refused")
                 return
-            told = Notices(self.source).get(f"failed.{task}")
-        if error and told == _cause(error):
+            notified = Notices(self.source).get(f"failed.{task}")
+        if error and notified == _cause(error):
             _LOG.debug("no notification: the task failed before for the same cause")
             return
         if send(self.notifier, context, event_factory(self.source).failure(task, error)):
@@ -57,7 +57,7 @@ class FailureNotifier:
 
 
 class RecoveryNote:
-    """Callback of a task that succeeded: the next failure is told, also for the same cause as the last one.
+    """Callback of a task that succeeded: the next failure is notified, also for the same cause as the last one.
 
     Args:
         source: its name.

@@ -1,7 +1,7 @@
-"""Notifications of quarantined tables, schema changes, lag and runway, for tasks. `failure_notifier` tells failures.
+"""Notifications of quarantined tables, schema changes, lag and runway, for tasks. See `failure_notifier` for failures.
 
-Each cause is told once until it is over, and not in each run that meets it; see `notices`. If a notification cannot be
-sent, the next run tries it again.
+Each cause is notified once until it is resolved, and not in each run that meets it; see `notices`. If a notification
+cannot be sent, the next run tries it again.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MOST = 20
 
 
 class SourceNotifier:
-    """Tells the events of a source.
+    """Sends notifications of the events of a source.
 
     Args:
         source: its name.
         notifier: what to call.
-        context: of the task that tells them.
+        context: of the task that sends them.
     """
 
     def __init__(self, source: str, notifier: BaseNotifier, context: Context) -> None:
@@ -50,12 +50,12 @@ class SourceNotifier:
         new = [one for one in stopped if known.get(one.table) != str(one.since)]
         sent = self._send([self._events.quarantine(one) for one in new])
         unsent = {one.table for one, is_sent in zip(new, sent, strict=True) if not is_sent}
-        told = {one.table: str(one.since) for one in stopped if one.table not in unsent}
-        if told != known:
-            self._note("quarantines", told)
+        notified = {one.table: str(one.since) for one in stopped if one.table not in unsent}
+        if notified != known:
+            self._note("quarantines", notified)
 
     def schema_changes(self, settings: SourceSettings, since: int) -> None:
-        """Tell the statements that tables have now. `since`: the seqno after which they count in the first call."""
+        """Notify of the newly applied statements. `since`: the seqno after which they count in the first call."""
         from loader.pipeline import AppliedUpTo, applied_statements
 
         noted = self._notices.get("schema_changes")
@@ -65,28 +65,28 @@ class SourceNotifier:
             self._notices.put("schema_changes", found.applied.model_dump(mode="json"))
 
     def lag(self, lag: SourceLag, seconds: float | None, limit_minutes: float) -> None:
-        """Tell a lag above its limit; None is an unknown lag, which ends nothing."""
+        """Notify of a lag above its limit; None is an unknown lag, which ends nothing."""
         if seconds is not None:
             is_high = seconds > limit_minutes * 60
             self._while("lag", self._events.lag(lag, seconds, limit_minutes) if is_high else None)
 
     def runway(self, error: LoaderError | None, position: str) -> bool:
-        """Tell a runway below its limit, or with None that it is above. Return whether it is told."""
+        """Notify of a runway below its limit. None: it is above. Return whether the low runway was notified."""
         return self._while("runway", self._events.runway(error, position) if error else None)
 
-    def has_told(self, tables: Sequence[str]) -> bool:
-        """Return whether the quarantines of all these tables were told."""
+    def has_notified(self, tables: Sequence[str]) -> bool:
+        """Return whether the quarantines of all these tables were notified."""
         return set(tables) <= set(self._notices.get("quarantines") or ())
 
     def _while(self, name: str, event: Event | None) -> bool:
-        """Tell an event once, until it is None. Return whether it is told."""
+        """Notify of an event once, until it is None. Return whether it was notified."""
         if event is None:
             self._notices.end(name)
             return False
-        told = self._notices.get(name) is not None
-        if not told and (told := all(self._send([event]))):
+        notified = self._notices.get(name) is not None
+        if not notified and (notified := all(self._send([event]))):
             self._notices.put(name, event.title)
-        return told
+        return notified
 
     def _note(self, name: str, value: Any) -> None:
         if value:

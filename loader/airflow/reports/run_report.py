@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loader.airflow.reports.failure_notifier import TOLD
+from loader.airflow.reports.failure_notifier import NOTIFIED
 from loader.airflow.reports.failures import errors_of, failure
 from loader.airflow.reports.metrics import measured
 from loader.airflow.reports.notifications import SourceNotifier, notify
@@ -56,32 +56,32 @@ def report_run(
 def find_short_runway(
     context: Context, settings: SourceSettings, interval: Mapping[str, Any]
 ) -> tuple[LoaderError | None, bool]:
-    """Return the error if the server will soon purge log of these intervals, and whether a notification told it.
+    """Return the error if the server will soon purge log of these intervals, and whether it was notified.
 
     If the log is archived, the runway is not checked.
     """
     from loader.source.retention import Runway, RunwayTooShort, check_runway
 
     short: RunwayTooShort | None = None
-    told: list[bool] = []
+    notified: list[bool] = []
     if not settings.transport.archive:
         try:
             check_runway(Runway.model_validate(interval["runway"]), settings.min_runway_hours)
         except RunwayTooShort as error:
             short = error
-        notify(context, settings.name, lambda notifier: told.append(notifier.runway(short, interval["start"])))
-    return short, any(told)
+        notify(context, settings.name, lambda notifier: notified.append(notifier.runway(short, interval["start"])))
+    return short, any(notified)
 
 
-def note_told_tables(context: Context, settings: SourceSettings, tables: Sequence[str]) -> None:
-    """Note that the failure of these tables, which follows, was told, if notifications told all their quarantines."""
-    notify(context, settings.name, lambda notifier: note_told(context, notifier.has_told(tables)))
+def mark_notified_tables(context: Context, settings: SourceSettings, tables: Sequence[str]) -> None:
+    """Let the failure of the task cause no notification, if the quarantines of all these tables were notified."""
+    notify(context, settings.name, lambda notifier: mark_notified(context, notifier.has_notified(tables)))
 
 
-def note_told(context: Context, is_told: bool) -> None:
-    """Note whether an event told the cause of the failure that follows. Then the failure is not told as well."""
-    if is_told:
-        context["ti"].xcom_push(key=TOLD, value=True)
+def mark_notified(context: Context, is_notified: bool) -> None:
+    """Let the failure of the task cause no notification, if its cause was notified by another event."""
+    if is_notified:
+        context["ti"].xcom_push(key=NOTIFIED, value=True)
 
 
 def _tell_lag(notifier: SourceNotifier, settings: SourceSettings, lag: SourceLag) -> None:

@@ -80,13 +80,13 @@ class BinlogDeltaOperator(DeltaStagesOperator):
 
     def _check(self, context: Context, settings: SourceSettings, *results: dict[str, Any]) -> None:
         """Report the run. Fail for its tables, and for an interval that could not be staged after others."""
-        from loader.airflow.reports.run_report import note_told_tables, report_run
+        from loader.airflow.reports.run_report import mark_notified_tables, report_run
         from loader.spark.job import rebuild
 
         with reported(context, QUARANTINED):
             failed, named = report_run(context, settings, results)
             if failed and (self.fail_on_tables or retry_helps(failed, context)):
-                note_told_tables(context, settings, named)
+                mark_notified_tables(context, settings, named)
                 raise failed
         if unstaged := results[0].get("failed"):
             raise rebuild(unstaged)

@@ -61,7 +61,7 @@ def check_rows_only(found: FoundTransaction, captures: CapturedTables) -> None:
         raise UnsupportedError(
             "a transaction with a statement that changes tables cannot be skipped",
             why=f"without it, the columns or rows of its tables are not known afterwards: {matters.text[:_SHOWN]}",
-            hint="load the tables again that it concerns: loader initial-load --table TABLE --again; give columns that"
+            hint="load the tables again that it changes: loader initial-load --table TABLE --again; give columns that"
             " the log does not tell: loader schema set TABLE --at POSITION --file FILE",
             **place,
         )

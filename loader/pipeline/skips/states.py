@@ -1,4 +1,4 @@
-"""What became of the skips of operators: whether an interval was staged with or without the rows."""
+"""States of the skips of operators: whether an interval was staged with or without the rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from loader.staging.notes.skips import SkipRecord, Skips
 from loader.staging.published import Published
 
 State = Literal["waiting", "used", "not used", "withdrawn"]
-"""What became of a skip.
+"""The state of a skip.
 
 `waiting`: the rows are not staged yet. `used`: the interval is staged without them. `not used`: they are staged.
 `withdrawn`: a person withdrew the skip before a plan or an extraction used it.

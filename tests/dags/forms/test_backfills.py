@@ -10,7 +10,7 @@ import pytest
 
 from loader.airflow import tasks
 from loader.airflow.reports.errors import TaskFailed
-from loader.airflow.reports.failure_notifier import TOLD
+from loader.airflow.reports.failure_notifier import NOTIFIED
 from loader.airflow.tasks import plan_interval
 from loader.airflow.versions import AIRFLOW, HAS_RUN_TYPES, AirflowException, AirflowSkipException
 from tests.dags.conftest import Site, Task
@@ -70,7 +70,7 @@ def test_a_run_of_a_backfill_names_the_replay_of_its_date(
         "  what to do: trigger shop.replay with from = 2026-01-31T00:00:00Z",
     ]
     assert refused().splitlines() == lines
-    assert running.xcoms[TOLD] is True  # the person who started it sees the error; nothing is broken
+    assert running.xcoms[NOTIFIED] is True  # the person who started it sees the error; nothing is broken
     site.stage(committed_at="2026-01-31 08:00:00.000000")
     lines[-1] += ", which is binlog.000001:4"
     assert refused().splitlines() == lines

@@ -13,7 +13,7 @@ import pytest
 from loader.airflow.reports import failure_notifier, notifications
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.reports.events import Event, EventFactory
-from loader.airflow.reports.failure_notifier import TOLD, FailureNotifier, RecoveryNote
+from loader.airflow.reports.failure_notifier import NOTIFIED, FailureNotifier, RecoveryNote
 from loader.airflow.reports.notifications import SourceNotifier, notify
 from loader.airflow.reports.notifier_calls import send
 from loader.airflow.tasks import check_runway, check_tables
@@ -33,14 +33,14 @@ class Failed:
     """A failed task and its XComs."""
 
     error: dict[str, Any] | None = None
-    told: bool = False
+    notified: bool = False
     dag_id: str = "shop.delta"
     task_id: str = "extract"
     map_index: int = -1
 
     def xcom_pull(self, *, task_ids: str, key: str) -> Any:
         assert task_ids == self.task_id
-        return {"error": self.error, TOLD: self.told or None}[key]
+        return {"error": self.error, NOTIFIED: self.notified or None}[key]
 
 
 def error(what: str = "a table failed", why: str = "a bad value") -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_the_same_cause_is_told_once_until_the_task_succeeds(notices: Memory, se
         (type("Outside", (), {"task_id": "extract"})(), "extract failed"),  # a callback outside of the task
     ],
 )
-def test_another_cause_or_one_that_is_not_known_is_told(task: Any, title: str, notices: Memory, sent: Path) -> None:
+def test_another_cause_or_one_that_is_not_known_is_notified(task: Any, title: str, notices: Memory, sent: Path) -> None:
     assert failed(sent, Failed(error()), task) == [FIRST, title]
 
 
@@ -129,10 +129,10 @@ def test_times_numbers_and_places_of_a_run_make_no_other_cause(notices: Memory, 
 
 
 def test_a_failure_that_events_told_is_not_told_again(notices: Memory, sent: Path) -> None:
-    assert failed(sent, Failed(error(), told=True)) == []
+    assert failed(sent, Failed(error(), notified=True)) == []
 
 
-def test_notices_that_cannot_be_read_let_a_failure_be_told(sent: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_notices_that_cannot_be_read_let_a_failure_be_notified(sent: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Outside of a task there are no variables."""
     assert failed(sent, Failed(error()), Failed(error())) == [FIRST] * 2
 
@@ -146,22 +146,22 @@ def test_a_notifier_that_fails_is_tried_again(notices: Memory, sent: Path, caplo
 
 
 @pytest.fixture
-def teller(notices: Memory, sent: Path, running: Task, airflow_db: None) -> Iterator[SourceNotifier]:
+def source_notifier(notices: Memory, sent: Path, running: Task, airflow_db: None) -> Iterator[SourceNotifier]:
     yield SourceNotifier("shop", notifier(sent), running.context)
 
 
-def test_a_lag_is_told_once_until_it_is_over(teller: SourceNotifier, notices: Memory, sent: Path) -> None:
+def test_a_lag_is_told_once_until_it_is_over(source_notifier: SourceNotifier, notices: Memory, sent: Path) -> None:
     title = "source shop is more than 30 minutes behind its server"
-    for seconds, told in ((1800.0, 0), (1801.0, 1), (None, 1), (9000.0, 1), (0.0, 1), (1801.0, 2)):
-        teller.lag(LAG, seconds, 30)
-        assert lines(sent) == [title] * told
+    for seconds, count in ((1800.0, 0), (1801.0, 1), (None, 1), (9000.0, 1), (0.0, 1), (1801.0, 2)):
+        source_notifier.lag(LAG, seconds, 30)
+        assert lines(sent) == [title] * count
 
 
-def test_a_runway_is_told_once_until_it_is_over(teller: SourceNotifier, sent: Path) -> None:
+def test_a_runway_is_told_once_until_it_is_over(source_notifier: SourceNotifier, sent: Path) -> None:
     def short(hours: float) -> RunwayTooShort:
         return RunwayTooShort(f"the server will purge a log file that is still needed in {hours} hours")
 
-    assert [teller.runway(one, "1:4") for one in (short(2.0), short(1.9), None, short(2.0))] == [
+    assert [source_notifier.runway(one, "1:4") for one in (short(2.0), short(1.9), None, short(2.0))] == [
         True,
         True,
         False,
@@ -178,52 +178,54 @@ def quarantine(table: str, hour: int = 12) -> Quarantine:
 
 
 def test_a_quarantined_table_is_told_once_until_it_is_released(
-    site: Site, teller: SourceNotifier, notices: Memory, sent: Path
+    site: Site, source_notifier: SourceNotifier, notices: Memory, sent: Path
 ) -> None:
     from loader.airflow.sources import settings_of
 
     settings = settings_of("shop")
     title = "table shop.{} of source shop is quarantined"
     site.quarantine("shop.a")
-    teller.quarantines(settings)
+    source_notifier.quarantines(settings)
     site.quarantine("shop.b")
-    teller.quarantines(settings)
-    teller.quarantines(settings)
+    source_notifier.quarantines(settings)
+    source_notifier.quarantines(settings)
     assert lines(sent) == [title.format("a"), title.format("b")]
-    assert teller.has_told(["shop.a", "shop.b"])
-    assert not teller.has_told(["shop.a", "shop.c"])
+    assert source_notifier.has_notified(["shop.a", "shop.b"])
+    assert not source_notifier.has_notified(["shop.a", "shop.c"])
     site.release("shop.a")
     site.release("shop.b")
-    teller.quarantines(settings)
+    source_notifier.quarantines(settings)
     assert notices.values == {}
     site.quarantine("shop.a")
-    teller.quarantines(settings)
+    source_notifier.quarantines(settings)
     assert len(lines(sent)) == 3
 
 
-def test_many_tables_are_told_in_few_messages(site: Site, teller: SourceNotifier, notices: Memory, sent: Path) -> None:
+def test_many_tables_are_told_in_few_messages(
+    site: Site, source_notifier: SourceNotifier, notices: Memory, sent: Path
+) -> None:
     from loader.airflow.sources import settings_of
 
     for number in range(25):
         site.quarantine(f"shop.t{number:02d}")
-    teller.quarantines(settings_of("shop"))
+    source_notifier.quarantines(settings_of("shop"))
     assert lines(sent)[19:] == ["table shop.t19 of source shop is quarantined", "5 more events of source shop"]
     assert len(notices.values["quarantines"]) == 25
 
 
 def test_a_schema_change_is_told_once_the_warehouse_has_it(
-    site: Site, teller: SourceNotifier, notices: Memory, sent: Path
+    site: Site, source_notifier: SourceNotifier, notices: Memory, sent: Path
 ) -> None:
     from loader.airflow.sources import settings_of
 
     site.stage()
     altered = site.follow_up("binlog.000001:200", "barrier")
     settings, since = settings_of("shop"), site.plan.start_seqno
-    teller.schema_changes(settings, since)  # nothing is published yet
+    source_notifier.schema_changes(settings, since)  # nothing is published yet
     assert (lines(sent), notices.values) == ([], {})
     publish(site, altered.stop, made={"shop.new": 150})
-    teller.schema_changes(settings, since)
-    teller.schema_changes(settings, since)
+    source_notifier.schema_changes(settings, since)
+    source_notifier.schema_changes(settings, since)
     assert lines(sent) == ["the schema of shop.new of source shop changed"]
     assert notices.values == {"schema_changes": {"stop_seqno": altered.stop_seqno, "behind": {}}}
 
@@ -243,11 +245,11 @@ def test_check_tables_leaves_quarantined_tables_to_their_own_event(
     results = [{"tables": [{"table": "shop.items", "status": "quarantined", "error": error()}]}]
     with pytest.raises(TaskFailed):
         check_tables.function("shop", results)
-    assert TOLD not in running.xcoms  # nobody told it
+    assert NOTIFIED not in running.xcoms  # nobody told it
     notices.put("quarantines", {"shop.items": "now"})
     with pytest.raises(TaskFailed):
         check_tables.function("shop", results)
-    assert running.xcoms[TOLD] is True
+    assert running.xcoms[NOTIFIED] is True
 
 
 def test_check_runway_tells_it_once(
@@ -259,7 +261,7 @@ def test_check_runway_tells_it_once(
         interval = {"start": "binlog.000001:4", "runway": {"file": "binlog.000001", "hours": hours, "rule": "age"}}
         with pytest.raises(TaskFailed):
             check_runway.function("shop", interval)
-        assert running.xcoms.pop(TOLD) is True
+        assert running.xcoms.pop(NOTIFIED) is True
     assert lines(sent) == ["source shop: the server will purge a log file that is still needed in 4.0 hours"]
 
 

@@ -1,4 +1,4 @@
-"""Staging and warehouse on an HDFS with Kerberos: with a ticket, with a key table, and without either."""
+"""Staging and warehouse on an HDFS with Kerberos: with a ticket, with a keytab, and without either."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_where_values_come_from(text: str) -> None:
     assert {**told.origins, **ORIGINS[text]} == told.origins
 
 
-UNTOLD = {
+HIDDEN = {
     "DROP id, ADD ID INT NOT NULL": "the key got the new column ID",
     "ADD x INT DEFAULT (RAND())": "the server computed DEFAULT RAND ( )",
     "ADD x DATETIME DEFAULT NOW()": "the server computed",
@@ -145,7 +145,7 @@ UNTOLD = {
 }
 
 
-UNTOLD_BY_MARIADB = {
+HIDDEN_BY_MARIADB = {
     "ADD x INT DEFAULT 5, ALTER X SET DEFAULT 6": "the default of the new column x changes",
     "ADD (x INT DEFAULT 5), ALTER COLUMN IF EXISTS x DROP DEFAULT": "the default of the new column x changes",
     "DROP a, ADD A INT DEFAULT 5": "another column got the name A",
@@ -156,7 +156,7 @@ UNTOLD_BY_MARIADB = {
 
 @pytest.mark.parametrize(
     ("text", "why", "mariadb"),
-    [*((*one, False) for one in UNTOLD.items()), *((*one, True) for one in UNTOLD_BY_MARIADB.items())],
+    [*((*one, False) for one in HIDDEN.items()), *((*one, True) for one in HIDDEN_BY_MARIADB.items())],
 )
 def test_what_the_log_does_not_tell_is_refused(text: str, why: str, mariadb: bool) -> None:
     with pytest.raises(UnsupportedError, match="the log does not show how ALTER TABLE changed the rows") as caught:
