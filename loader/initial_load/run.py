@@ -19,7 +19,7 @@ from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import NEEDS_NEW_POSITION, Loads, manifest_key, plan_key
 from loader.initial_load.server.read_limits import ReadLimits
-from loader.initial_load.server.replica import wait_for_reader
+from loader.initial_load.server.replica import wait_for_reader, wait_until_logged
 from loader.initial_load.server.server_outages import ServerOutages
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
@@ -169,7 +169,7 @@ def _stage(workers: Workers, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan
     _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
     for chunk in _read(workers, spec, plan, missing, list(chunks.values())):
         chunks[chunk.number] = chunk
-    mine = _manifest(spec.server, plan, chunks.values())
+    mine = _manifest(spec.server, plan, chunks.values(), spec.read_from if plan.gtids else None)
     published = loads.publish(plan, mine)
     _LOG.info("table %s: staged, exact at %s", plan.name, published.exact_at)
     return _result(plan, published, "staged" if published.canonical() == mine.canonical() else "already")
@@ -246,7 +246,7 @@ def _read(
         return []
     server = spec.read_from if spec.read_from and plan.gtids else spec.server
     if server is not spec.server:
-        wait_for_reader(server, plan)
+        wait_for_reader(spec.server, server, plan)
     root, key, limits = spec.staging_root, plan_key(plan), spec.limits
     attempt = uuid.uuid4().hex[:12]
     files = [chunk.file for chunk in staged if chunk.file]
@@ -285,9 +285,14 @@ def _read_chunk(
     return load_chunk(server, root, key, attempt, number, limits)
 
 
-def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChunk]) -> Manifest:
+def _manifest(
+    server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChunk], read_from: ServerAddress | None = None
+) -> Manifest:
     with connected(server) as connection:
         check_identity(connection, plan.identity)
+        if read_from:
+            with connected(read_from) as reader:
+                wait_until_logged(connection, reader, plan)
         end = log_end(connection)
         if plan.key:
             check_unaltered(connection, plan)

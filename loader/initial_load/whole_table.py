@@ -7,6 +7,8 @@ snapshot belongs to its connection.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from loader.errors import RetryableError
 from loader.initial_load.chunk_task import stage_chunk
 from loader.initial_load.definition_check import altered_error, lock_definition
@@ -35,12 +37,15 @@ def load_whole_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> s
     """
     store = open_store(spec.staging_root)
     loads = Loads(store, spec.source, spec.generation)
-    with connected(spec.server) as asking, connected(spec.server) as reading:
+    with ExitStack() as connections:
+        asking = connections.enter_context(connected(spec.server))
         check_identity(asking, spec.identity)
-        digest = definition_digest(asking, table)
         check_engine(asking, table)
         take_reader_place(asking, spec.limits)
         wait_for_server(asking, spec.limits)
+        digest = definition_digest(asking, table)
+        reading = connections.enter_context(connected(spec.server))
+        check_identity(reading, spec.identity)  # an address can lead to several servers
         prepare_session(reading)
         position = open_snapshot(reading)
         # From here on nobody can alter the table. If its rows were rewritten since the snapshot, the server refuses to

@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 from loader.binlog.native.buffer import Bytes
 from loader.model.table import TableSchema
 from loader.native_collapse.arrow_columns import read_columns
-from loader.native_collapse.key_ends import count_deleted, key_ends
-from loader.native_collapse.last_records import (
-    NotSupportedNatively,
-    choose_last,
-    count_records,
-    index_lines,
-    read_verified,
-)
-from loader.native_collapse.pieces import (
+from loader.native_collapse.exchanged_keys import (
     Counts,
     KeyCounts,
     KeyPart,
@@ -39,9 +31,17 @@ from loader.native_collapse.pieces import (
     PieceSummary,
     Window,
 )
+from loader.native_collapse.key_ends import count_deleted, key_ends
+from loader.native_collapse.last_records import (
+    NotSupportedNatively,
+    choose_last,
+    count_records,
+    index_lines,
+    read_verified,
+)
 from loader.native_collapse.siphash import Words
 from loader.native_collapse.staged_lines import ABSENT, HIGH, OP, Ints, keep
-from loader.native_collapse.task_records import BATCH_ROWS, left_by_task
+from loader.native_collapse.task_records import BATCH_ROWS, report_unsupported
 from loader.store.registry import open_store
 
 _PART_ROWS = 128 * 1024
@@ -67,7 +67,7 @@ def index_keys(
         StagedDataError: a file is missing or changed.
         RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with left_by_task():
+    with report_unsupported():
         records, hashes = _index(read_verified(open_store(root), piece.files), piece, schema, secret)
         yield piece.number % buckets, PieceCounts(piece, Counts(*count_records(records, window)))
         last = np.flatnonzero(_last(records, hashes, window))
@@ -91,7 +91,7 @@ def choose_lines(
     Raises:
         RuntimeError: kernels cannot find the last records, see `why_not_native`.
     """
-    with left_by_task():
+    with report_unsupported():
         found = list[KeyPart]()
         for _, part in parts:
             if isinstance(part, KeyPart):
@@ -135,7 +135,7 @@ def pack_records(
         StagedDataError: a file is missing or changed.
         RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with left_by_task():
+    with report_unsupported():
         found = [each for _, each in numbers]
         (counted,) = (each for each in found if isinstance(each, PieceCounts))
         wanted = np.zeros(counted.piece.rows, np.uint8)
@@ -173,7 +173,7 @@ def pack_only_piece(
         StagedDataError: a file is missing or changed.
         RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with left_by_task():
+    with report_unsupported():
         counts, records = _read_only_piece(root, schema, window, piece)
         report(_summary(records, key, counts))
         yield from _packed(take(piece.number, records))

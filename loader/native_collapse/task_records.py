@@ -33,7 +33,7 @@ def read_records(
         StagedDataError: a file is missing or changed.
         RuntimeError: kernels cannot read it, see `why_not_native`.
     """
-    with left_by_task():
+    with report_unsupported():
         store = open_store(root)
         for file in files:
             for records in read_batches(store, file, schema):
@@ -42,14 +42,14 @@ def read_records(
 
 
 def why_not_native(error: BaseException) -> str | None:
-    """Return why a task left its records to Spark SQL, from the exception on the driver; None for other exceptions."""
+    """Return why kernels cannot read the records of a task, from its exception on the driver; None for others."""
     _, mark, text = str(error).partition(_MARK)
     return text.splitlines()[0] if mark else None
 
 
 @contextmanager
-def left_by_task() -> Iterator[None]:
-    """Tell the driver why a task leaves its records to Spark SQL: see `why_not_native`."""
+def report_unsupported() -> Iterator[None]:
+    """Report to the driver why kernels cannot read the records of a task: see `why_not_native`."""
     try:
         yield
     except NotSupportedNatively as unusual:

@@ -5,6 +5,7 @@ An adopted table has an initial load without files, so that all other parts trea
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -56,8 +57,8 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
         compared: refuse tables whose rows cannot be compared with the source afterwards.
 
     Raises:
-        UsageError: the place is a time, the source has no such captured table, its chain begins after the place, or the
-            rows of a table cannot be compared.
+        UsageError: the place is a time, the source has no such captured table, its chain or a load of a table begins
+            after the place, or the rows of a table cannot be compared.
         GapError: the log of the source does not continue its chain.
         UnsupportedError: a table cannot be captured. Or it has some changes after the place, and it is a history or has
             no key.
@@ -65,6 +66,11 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
     """
     if isinstance(parse_place(at), Since):
         raise _time_error(at)
+    with connected(settings.server) as connection:  # before the chain begins, which is for good
+        for table in captured_tables(connection, settings.tables, tables):
+            check_loadable(connection, read_schemas(connection, [table])[0])
+            if compared:
+                _check_comparable(connection, settings, table)
     # If the source is another server than before, its positions are of the generation that continues there.
     generation = begin(settings) if chain_of(settings).generation() else begin_at(settings, at)
     position = find_log_position(settings, at)
@@ -76,9 +82,7 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str, *,
     with connected(settings.server) as connection:
         for table in captured_tables(connection, settings.tables, tables):
             (schema,) = read_schemas(connection, [table])
-            check_loadable(connection, schema)
-            if compared:
-                _check_comparable(connection, settings, table)
+            _check_newest(settings, generation, table, position)
             history = spec.is_history(table)
             if exact_at > position and (history or not schema.key):
                 raise _repeated_error(table, position, exact_at, history=history)
@@ -145,6 +149,24 @@ def _manifest(plan: LoadPlan, exact_at: Position) -> Manifest:
         adopted=True,
         loader_version=__version__,
     )
+
+
+def _check_newest(settings: SourceSettings, generation: Generation, table: TableName, position: Position) -> None:
+    """Check that no initial load or adoption of the table is after a position.
+
+    A merge does not begin before a load, because the log before the load may lack changes of the table.
+    """
+    loads = chain_of(settings).loads
+    after = position.seqno(generation.shift) + 1
+    if loads.has_applied([generation.name], table, after, sys.maxsize, settings.catalog.place):
+        newest = loads.newest_applied(generation.name, table, sys.maxsize)
+        raise UsageError(
+            "the table has an initial load or an adoption after this place",
+            why=f"its newest one is at {newest.start if newest else 'another place'}, so the table cannot follow the"
+            f" log from {position} on",
+            hint=f"copy the table again, as of a later place, and adopt it there; or {table.load_again}",
+            table=table,
+        )
 
 
 def _check_comparable(connection: Connection[Any], settings: SourceSettings, table: TableName) -> None:

@@ -17,7 +17,7 @@ from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError
 from loader.model.identity import Identity
 from loader.model.position import Interval
 from loader.transport.base import LogFile, Transport
-from loader.transport.pieces import read_exactly
+from loader.transport.event_read import read_exactly
 from loader.transport.segments import segments
 
 _STOP = 3

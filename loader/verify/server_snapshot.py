@@ -39,11 +39,6 @@ _BUCKET_ROWS = 1000
 _MOST_BUCKETS = 8192
 _LONGEST_SECONDS = 7 * 86_400
 """A sum of all rows of a table sends nothing until it is complete."""
-_KEEP_IDLE = (
-    f"SET SESSION wait_timeout = {_LONGEST_SECONDS}"
-    " /*M!100301 , idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0 */"
-)
-"""Both connections are idle while the log is applied."""
 
 
 class TableState(NamedTuple):
@@ -155,8 +150,6 @@ def server_snapshot(
         LoaderError: the server does not answer.
     """
     with connected(address) as asking, connected(address, _LONGEST_SECONDS) as reading:
-        for connection in (asking, reading):
-            query(connection, _KEEP_IDLE)
         _leave_log(reading)
         states = {table: _read_state(asking, table) for table in tables}
         yield ServerSnapshot(asking, reading, states, open_snapshot(reading), rules)

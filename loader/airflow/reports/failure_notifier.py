@@ -11,7 +11,7 @@ from airflow.sdk.bases.notifier import BaseNotifier
 
 from loader.airflow.reports.errors import ERROR
 from loader.airflow.reports.notices import Notices
-from loader.airflow.reports.notifier_calls import event_factory, harmless, send
+from loader.airflow.reports.notifier_calls import event_factory, logged_failures, send
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,7 +41,7 @@ class FailureNotifier:
         task = _task(context)
         error: dict[str, Any] | None = None
         notified: Any = None
-        with harmless():
+        with logged_failures():
             ti: Any = context["ti"]
             error = ti.xcom_pull(task_ids=ti.task_id, key=ERROR)
             if ti.xcom_pull(task_ids=ti.task_id, key=NOTIFIED):
@@ -52,7 +52,7 @@ class FailureNotifier:
             _LOG.debug("no notification: the task failed before for the same cause")
             return
         if send(self.notifier, context, event_factory(self.source).failure(task, error)):
-            with harmless():
+            with logged_failures():
                 Notices(self.source).put(f"failed.{task}", _cause(error or {}))
 
 
@@ -68,7 +68,7 @@ class RecoveryNote:
 
     def __call__(self, context: Context) -> None:
         """Forget the last failure."""
-        with harmless():
+        with logged_failures():
             Notices(self.source).end(f"failed.{_task(context)}")
 
 

@@ -15,8 +15,8 @@ from loader.settings import SourceSettings
 _LOG = logging.getLogger(__name__)
 
 
-def measured(settings: SourceSettings) -> SourceLag | None:
-    """Return how far the source is behind, and send its gauges. If that is not known, log why and return None.
+def report_lag(settings: SourceSettings) -> SourceLag | None:
+    """Send the gauges of a source, and return how far it is behind. If that is not known, log why and return None.
 
     A gauge has the name `binlog_loader.<source>.<gauge>`: StatsD has no labels. Infinite values are not sent.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.bases.notifier import BaseNotifier
 
 from loader.airflow.reports.notices import Notices
-from loader.airflow.reports.notifier_calls import event_factory, harmless, make_notifier, send
+from loader.airflow.reports.notifier_calls import event_factory, logged_failures, make_notifier, send
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -109,7 +109,7 @@ def notify(context: Context, source: str, tell: Callable[[SourceNotifier], None]
     """Tell events of a source from a task, if the source has a notifier. Nothing of it fails the task."""
     from loader.airflow.sources import dag_settings_of
 
-    with harmless():
+    with logged_failures():
         settings = dag_settings_of(source).notifier
         if settings.type:
             tell(SourceNotifier(source, make_notifier(source, settings), context))

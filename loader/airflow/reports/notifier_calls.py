@@ -56,7 +56,7 @@ def send(notifier: BaseNotifier, context: Context, event: Event) -> bool:
 
 
 @contextmanager
-def harmless() -> Iterator[None]:
+def logged_failures() -> Iterator[None]:
     """Log what prevents a notification: it must not fail the task."""
     try:
         yield

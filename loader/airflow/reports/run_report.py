@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loader.airflow.reports.failure_notifier import NOTIFIED
 from loader.airflow.reports.failures import errors_of, failure
-from loader.airflow.reports.metrics import measured
+from loader.airflow.reports.metrics import report_lag
 from loader.airflow.reports.notifications import SourceNotifier, notify
 from loader.airflow.reports.run_note import NOTE, run_note
 from loader.errors import LoaderError
@@ -36,7 +36,7 @@ def report_run(
         settings: of the source.
         results: of the stages of the run, in order; of each table the last result counts.
     """
-    lag = measured(settings)
+    lag = report_lag(settings)
     note = run_note(results, lag)
     _LOG.info("%s", note)
     context["ti"].xcom_push(key=NOTE, value=note)

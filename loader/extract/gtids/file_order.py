@@ -15,7 +15,7 @@ from loader.errors import LOAD_ALL_AGAIN
 from loader.model.gtid import MariadbGtidSet, parse_gtid_set
 from loader.source.continuity import LogReplaced
 from loader.transport.base import Segment, Transport
-from loader.transport.pieces import read_exactly
+from loader.transport.event_read import read_exactly
 
 _CLOCK_SECONDS = 60  # servers correct their clocks
 

@@ -1,7 +1,8 @@
 """A replica that an initial load reads instead of its source: it must have all transactions up to the load's position.
 
-The position is that of the source's log. A replica never shows a transaction that is not yet in that log. So the load
-ends at the end of that log, as if the source had been read.
+The position is that of the source's log. A replica of the source never shows a transaction that is not yet in that log.
+A server that follows the same server as the source can show one, so a load waits for the log before it ends. Then it
+ends at the end of the log, as if the source had been read.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from loader.transport.server.connection import connected
 
 _WAIT_SECONDS = 10
 _LONGEST_SECONDS = 600
+_WAIT_ON_MYSQL = "WAIT_FOR_EXECUTED_GTID_SET"
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,18 +61,53 @@ def check_reader(connection: Connection[Any], plan: LoadPlan) -> None:
     _wait_for_gtids(connection, plan)
 
 
-def wait_for_reader(server: ServerAddress, plan: LoadPlan) -> None:
-    """Return once a replica shows all up to a load's position.
+def wait_for_reader(source: ServerAddress, reader: ServerAddress, plan: LoadPlan) -> None:
+    """Return once a replica shows all up to a load's position, and the source's log has all that the replica shows.
 
     A replica of MariaDB that applies transactions in parallel reaches the GTID of an XA COMMIT before others see the
     rows (seen on 10.11).
 
     Raises:
-        LoaderError: see check_reader.
+        LoaderError: see wait_until_logged.
     """
-    with connected(server) as connection:
-        check_reader(connection, plan)
+    with connected(source) as asking, connected(reader) as connection:
+        wait_until_logged(asking, connection, plan)
         wait_for_xa(connection)
+
+
+def wait_until_logged(source: Connection[Any], reader: Connection[Any], plan: LoadPlan) -> None:
+    """Return once the source's log has all transactions that the server that is read shows.
+
+    On MySQL, both can follow the same server, and the source can lag. On MariaDB the replica follows the source.
+
+    Raises:
+        LoaderError: see check_reader; for example, the replica was promoted.
+        RetryableError: the source does not get them.
+    """
+    check_reader(reader, plan)
+    identity = read_identity(reader)
+    if identity.kind == "mariadb" or identity.same_server(plan.identity):
+        return
+    gtids = _replicated_gtids(reader, identity)
+    until = time.monotonic() + _LONGEST_SECONDS
+    while not _has_gtids(source, _WAIT_ON_MYSQL, gtids):
+        if time.monotonic() > until:
+            raise RetryableError(
+                "the replica has transactions that the source does not have",
+                why=f"the source lacks some of {gtids}",
+                hint="if the source follows another server, check its replication (SHOW REPLICA STATUS); otherwise name"
+                " another replica in read_from of the source, or remove read_from; then run again",
+                table=plan.name,
+            )
+        _LOG.info("table %s: waiting for the source to have the transactions of the replica", plan.name)
+
+
+def _replicated_gtids(connection: Connection[Any], identity: Identity) -> str:
+    """Return the GTIDs of a MySQL server, without those of its own writes if it is a replica."""
+    executed = "".join(executed_gtids(connection).split())
+    if not read_channels(connection):
+        return executed
+    return ",".join(gtids for gtids in executed.split(",") if not gtids.startswith(identity.uuid))
 
 
 def check_same_definition(source: Connection[Any], replica: Connection[Any], plan: LoadPlan) -> None:
@@ -124,7 +161,7 @@ def check_complete(connection: Connection[Any], source: Identity) -> None:
 
 def _wait_for_gtids(connection: Connection[Any], plan: LoadPlan) -> None:
     mariadb = read_identity(connection).kind == "mariadb"
-    wait = "MASTER_GTID_WAIT" if mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
+    wait = "MASTER_GTID_WAIT" if mariadb else _WAIT_ON_MYSQL
     until = time.monotonic() + _LONGEST_SECONDS
     while not _has_gtids(connection, wait, plan.gtids):
         if time.monotonic() > until:

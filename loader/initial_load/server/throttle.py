@@ -36,13 +36,25 @@ def take_reader_place(connection: Connection[Any], limits: ReadLimits) -> None:
         MySQLError: from the driver.
     """
     if limits.readers:
-        full = f"{limits.readers} readers of this loader or of others read the server"
-        _wait_while(lambda: "" if _has_place(connection, limits.readers) else full)
+        _wait_while(lambda: "" if _has_place(connection, limits.readers) else _full(connection, limits.readers))
 
 
 def _has_place(connection: Connection[Any], places: int) -> bool:
-    names = (f"binlog-loader reader {place}" for place in range(1, places + 1))
-    return any(query(connection, f"SELECT GET_LOCK('{name}', 0)")[0][0] == 1 for name in names)
+    return any(query(connection, f"SELECT GET_LOCK('{name}', 0)")[0][0] == 1 for name in _names(places))
+
+
+def _names(places: int) -> list[str]:
+    return [f"binlog-loader reader {place}" for place in range(1, places + 1)]
+
+
+def _full(connection: Connection[Any], places: int) -> str:
+    """Return why there is no place. A reader whose machine is gone can keep its place for hours."""
+    asked = ", ".join(f"IS_USED_LOCK('{name}')" for name in _names(places))
+    readers = [str(reader) for reader in query(connection, f"SELECT {asked}")[0] if reader is not None]
+    return (
+        f"{places} readers of this loader or of others read the server, in its connections {', '.join(readers)}"
+        "; if the machine of a reader is gone: KILL CONNECTION"
+    )
 
 
 def _wait_while(find_reason: Callable[[], str]) -> None:

@@ -72,7 +72,7 @@ def add_text_columns(records: DataFrame, work: Work) -> DataFrame:
 def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Sequence[list[StagedFile]]) -> DataFrame:
     """Return all records, in one partition for each group of files. Each action reads them again.
 
-    An action fails if a file differs from its manifest, or inside `left_to_spark` if kernels cannot read it.
+    An action fails if a file differs from its manifest, or inside `unsupported_in_tasks` if kernels cannot read it.
     """
     read = partial(read_records, store.root, work.file_groups[0].schema, key_places(work.schema))
     records = task_frame(session, store.root, read, groups, ddl(record_types(work)))
@@ -99,8 +99,8 @@ def group_by_size(pieces: Iterable[_Sized], limit: int) -> Iterator[list[_Sized]
 
 
 @contextmanager
-def left_to_spark() -> Iterator[None]:
-    """Find out whether tasks left their records to Spark SQL.
+def unsupported_in_tasks() -> Iterator[None]:
+    """Raise NotSupportedNatively if a task could not read its records, so that Spark SQL reads them.
 
     Raises:
         NotSupportedNatively: a task did.

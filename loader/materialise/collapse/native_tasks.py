@@ -24,14 +24,15 @@ from loader.materialise.collapse.native_records import (
     ddl,
     group_files,
     has_last_records,
-    left_to_spark,
     record_types,
+    unsupported_in_tasks,
 )
 from loader.materialise.collapse.table_changes import MANY_ROWS, Changes
 from loader.materialise.collapse.task_row_files import TaskRowFiles, plan_task_files
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
+from loader.native_collapse.exchanged_keys import Counts, KeyCounts, Piece, PieceSummary, Window
 from loader.native_collapse.key_buckets import (
     choose_lines,
     ignore_summary,
@@ -43,7 +44,6 @@ from loader.native_collapse.key_buckets import (
 )
 from loader.native_collapse.key_ends import join_ends
 from loader.native_collapse.last_records import NotSupportedNatively
-from loader.native_collapse.pieces import Counts, KeyCounts, Piece, PieceSummary, Window
 from loader.spark.job import on_one_machine
 from loader.spark.task_frames import frame_of_bytes
 from loader.spark.task_rows import Reports, mapped_rows, task_rows
@@ -78,7 +78,7 @@ def collapse_in_tasks(
         return None
     with ExitStack() as kept:
         try:
-            with left_to_spark():
+            with unsupported_in_tasks():
                 return _collapse(session, store, work, open_table, kept)
         except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)

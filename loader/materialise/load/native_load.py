@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from loader.materialise.collapse.native_records import group_files, is_of_own_columns, left_to_spark
+from loader.materialise.collapse.native_records import group_files, is_of_own_columns, unsupported_in_tasks
 from loader.materialise.iceberg.data_files import DataFiles, WrittenFile
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.parquet.row_format import RowFormat, to_rows
@@ -24,7 +24,7 @@ from loader.materialise.parquet.task_files import FilePlace, choose_places, writ
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.native_collapse.staged_batches import read_batches
-from loader.native_collapse.task_records import left_by_task
+from loader.native_collapse.task_records import report_unsupported
 from loader.spark.job import on_one_machine
 from loader.spark.scratch import scratch_folder
 from loader.spark.workers import Tasks
@@ -61,14 +61,14 @@ def _write_in_tasks(session: SparkSession, store: Store, work: Work, rows: RowFo
     # The staged files are in key order, so each data file has a range of keys.
     groups = list(group_files(work.files, session.sparkContext.defaultParallelism, TASK_BYTES, FILE_BYTES))
     planned = list(zip(choose_places(files, store.root, len(groups)), groups, strict=True))
-    with left_to_spark():
+    with unsupported_in_tasks():
         written = Tasks(session, {"root": store.root}).each(partial(_write_file_in_task, store.root, rows), planned)
     files.add(written)
 
 
 def _write_file_in_task(root: str, rows: RowFormat, planned: tuple[FilePlace, Sequence[StagedFile]]) -> WrittenFile:
     place, group = planned
-    with left_by_task():
+    with report_unsupported():
         return write_file(_read_rows(open_store(root), group, rows), rows.fields, place)
 
 

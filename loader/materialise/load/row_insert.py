@@ -18,7 +18,12 @@ from loader.materialise.collapse.casts import (
 )
 from loader.materialise.collapse.csv_reader import format_error
 from loader.materialise.collapse.file_checks import verify_files
-from loader.materialise.collapse.native_records import group_files, is_of_own_columns, left_to_spark, records_in_tasks
+from loader.materialise.collapse.native_records import (
+    group_files,
+    is_of_own_columns,
+    records_in_tasks,
+    unsupported_in_tasks,
+)
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.insert_columns import insert_lists
@@ -73,7 +78,7 @@ def _insert_in_tasks(warehouse: Warehouse, store: Store, branch: Branch, work: W
     # The staged files are in key order. So each task writes files with a range of keys, and nothing has to be sorted.
     groups = list(group_files(work.files, slots, TASK_BYTES, FILE_BYTES))
     records_in_tasks(warehouse.session, store, work, groups).createOrReplaceTempView("loader_rows")
-    with left_to_spark():
+    with unsupported_in_tasks():
         warehouse.session.sql(
             _statement(warehouse, branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')")
         )

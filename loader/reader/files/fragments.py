@@ -13,7 +13,7 @@ from loader.binlog.format import LogFormat
 from loader.binlog.index import ExpandedEvent, error_place
 from loader.errors import BinlogFormatError
 from loader.transport.base import LogFile
-from loader.transport.pieces import outer_event, read_exactly
+from loader.transport.event_read import outer_event, read_exactly
 
 _ENDLESS = 1 << 62
 

@@ -13,7 +13,7 @@ from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
 from loader.binlog.index import ExpandedEvent, OuterEvent, Walk
 from loader.reader.files.fragments import are_whole, gathered
 from loader.transport.base import LogFile
-from loader.transport.pieces import outer_event, read_exactly
+from loader.transport.event_read import outer_event, read_exactly
 
 Block = NDArray[np.uint8]
 

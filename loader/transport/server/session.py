@@ -20,6 +20,7 @@ COMMON: Mapping[str, str] = {
     "sql_select_limit": "18446744073709551615",
     "sql_big_selects": "ON",
     "net_write_timeout": "3600",  # a store may be slow while the server sends
+    "wait_timeout": "604800",  # a connection is idle while a replica catches up, or another one reads a large table
     "completion_type": "NO_CHAIN",  # otherwise COMMIT and ROLLBACK can start a transaction or close the connection
     "sql_quote_show_create": "ON",
     "autocommit": "ON",  # PyMySQL trusts the greeting of the server, which is wrong if the global variable is OFF
@@ -33,6 +34,9 @@ _OPTIONAL: Mapping[str, str] = {
     # Only committed rows, and one snapshot for a transaction. MariaDB before 11.1 knows the first name alone.
     "tx_isolation": "REPEATABLE-READ",
     "transaction_isolation": "REPEATABLE-READ",
+    # MariaDB can end a snapshot that is not read for a while.
+    "idle_transaction_timeout": "0",
+    "idle_readonly_transaction_timeout": "0",
     # A secondary copy of the rows may lag, and a cache is useless: MySQL HeatWave and MariaDB.
     "use_secondary_engine": "OFF",
     "query_cache_type": "OFF",

@@ -154,9 +154,9 @@ from airflow.sdk.observability.stats import Stats
 Stats.initialize(factory=stats_utils.get_stats_factory(Stats))
 """
 _MEASURE = f"""{_INITIALIZE if AIRFLOW >= (3, 2) else ""}
-from loader.airflow.reports.metrics import measured
+from loader.airflow.reports.metrics import report_lag
 from loader.airflow.sources import settings_of
-assert measured(settings_of("shop"))
+assert report_lag(settings_of("shop"))
 """
 
 

@@ -14,7 +14,9 @@ from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.initial_load.loads import Loads, manifest_key, plan_key
 from loader.initial_load.run import _manifest as manifest_of
+from loader.initial_load.whole_table import load_whole_table
 from loader.model.position import Position
+from loader.source.continuity import AnotherServer
 from loader.source.schemas import read_key
 from loader.staging.layout import loaded_key
 from loader.staging.notes.finished_work import Loaded
@@ -22,6 +24,7 @@ from loader.store.registry import open_store
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
+from tests.integration.transport.proxy import breaking
 
 pytestmark = pytest.mark.integration
 
@@ -90,6 +93,21 @@ def test_another_server_is_not_read(mysql: SourceServer, mariadb: SourceServer, 
     with pytest.raises(GapError):
         load_chunk(mariadb.address, f"file://{tmp_path}", plan_key(plan), "one", 0)
     assert not list(tmp_path.rglob("part-*"))
+
+
+def test_a_table_without_a_key_is_read_on_one_server(
+    mysql: SourceServer, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    """The name of a host leads to another server from the second connection on, as after a failover."""
+    mysql.run("CREATE TABLE bag (id INT)", "INSERT INTO bag VALUES (1)")
+    other = SourceServer(fresh_server("mysql"))
+    other.run(f"CREATE DATABASE `{mysql.schema}`", f"CREATE TABLE `{mysql.schema}`.bag (id INT)")
+    spec = spec_of(mysql, tmp_path)
+    with breaking(mysql.server, [], later=other.server) as proxy:
+        moved = spec.model_copy(update={"server": mysql.address.model_copy(update={"port": proxy.port})})
+        with pytest.raises(AnotherServer):
+            load_whole_table(moved, mysql.name("bag"), "one")
+    assert not list(tmp_path.rglob("load"))
 
 
 def test_a_chunk_that_fails_leaves_nothing(mysql: SourceServer, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from loader.initial_load.run import stage_tables
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.server.throttle import read_load, take_reader_place
 from loader.resources import sql
+from loader.source.server_facts import query
 from loader.spark.job import rebuild
 from loader.spark.workers import Threads
 from loader.transport.server.connection import AccessDenied, connected
@@ -92,7 +93,11 @@ def test_readers_of_all_loaders_share_the_places_on_a_server(
             take_reader_place(other, limits)
             take_reader_place(another, limits)
             load = pool.submit(stage_tables, Threads(1), spec)
-            full = "waiting before the next chunk: 2 readers of this loader or of others read the server"
+            readers = ", ".join(str(query(one, "SELECT CONNECTION_ID()")[0][0]) for one in (other, another))
+            full = (
+                "waiting before the next chunk: 2 readers of this loader or of others read the server, in its connections"
+                f" {readers}; if the machine of a reader is gone: KILL CONNECTION"
+            )
             assert wait_until(lambda: caplog.text.count(full) == 2, 30)
             assert not list(tmp_path.rglob("part-*"))
         assert [table.error for table in load.result(30).tables] == [None, None]

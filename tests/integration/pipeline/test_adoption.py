@@ -93,6 +93,31 @@ def test_a_place_before_the_chain_is_refused(shop: Shop) -> None:
         pipeline.plan_adoption(shop.settings, ("shop.orders",), f"{early.file}:{early.logpos + 30}")
 
 
+def test_a_place_before_the_newest_load_of_the_table_is_refused(shop: Shop) -> None:
+    """For example, a table that was adopted at a wrong place, dropped and copied again."""
+    pipeline.begin_at(shop.settings, "begin")
+    early = check_server(shop.settings)[1]
+    shop.insert(1)
+    adoption = pipeline.plan_adoption(shop.settings, ("shop.orders",), "end")
+    (plan,) = adoption.plans
+    pipeline.record_adoption(shop.settings, adoption, {"tables": [{"table": "shop.orders", "error": None}]})
+    with pytest.raises(UsageError, match="has an initial load or an adoption after this place") as refused:
+        pipeline.plan_adoption(shop.settings, ("shop.orders",), str(early))
+    assert f"its newest one is at {plan.position}" in str(refused.value.why)
+    shop.insert(2)
+    for place in (plan.position, "end"):
+        assert pipeline.plan_adoption(shop.settings, ("shop.orders",), place).plans
+    assert pipeline.plan_adoption(shop.settings, ("shop.log",), str(early)).plans
+
+
+def test_a_refused_adoption_begins_no_chain(shop: Shop) -> None:
+    shop.run("ALTER TABLE shop.log ENGINE = MyISAM")
+    for name in ("shop.absent", "shop.log"):
+        with pytest.raises(UsageError):
+            pipeline.plan_adoption(shop.settings, (name,), "begin", compared=True)
+    assert chain_of(shop.settings).generation() is None
+
+
 def test_tables_whose_rows_cannot_be_compared_are_refused(shop: Shop) -> None:
     shop.run("ALTER TABLE shop.log ENGINE = MyISAM")
     with pytest.raises(UsageError, match="cannot be compared with the source") as refused:

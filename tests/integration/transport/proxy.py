@@ -23,12 +23,18 @@ class Proxy:
 
     `limits` are used one per such connection, in order; a connection without one is left alone. After the break what
     the server still sends is forwarded, until it or the break closes the connection. With `bytes_per_second`, each
-    connection of the server is that slow.
+    connection of the server is that slow. With `later`, all connections but the first lead to that server.
     """
 
     def __init__(
-        self, server: Server, limits: list[int], broken: Callable[[Proxy], None], bytes_per_second: int = 0
+        self,
+        server: Server,
+        limits: list[int],
+        broken: Callable[[Proxy], None],
+        bytes_per_second: int = 0,
+        later: Server | None = None,
     ) -> None:
+        self._later = later or server
         self._bytes_per_second = bytes_per_second
         self._server = server
         self._limits = limits
@@ -71,6 +77,7 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            self._server = self._later
             # So that the server is still sending when a connection breaks in the middle of a few megabytes.
             server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             self._pairs.append((client, server))
@@ -124,10 +131,14 @@ class Proxy:
 
 @contextmanager
 def breaking(
-    server: Server, limits: list[int], broken: Callable[[Proxy], None] = Proxy.cut, bytes_per_second: int = 0
+    server: Server,
+    limits: list[int],
+    broken: Callable[[Proxy], None] = Proxy.cut,
+    bytes_per_second: int = 0,
+    later: Server | None = None,
 ) -> Iterator[Proxy]:
     """A proxy to that server until the end of the block."""
-    proxy = Proxy(server, limits, broken, bytes_per_second)
+    proxy = Proxy(server, limits, broken, bytes_per_second, later)
     threading.Thread(target=proxy.accept, daemon=True).start()
     try:
         yield proxy

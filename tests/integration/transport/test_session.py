@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from pymysql.connections import Connection
 
 from infra.servers import NEW_MARIADB
+from infra.servers.process import wait_until
 from loader.errors import UsageError
 from loader.initial_load.result_set.reader import ResultReader, prepare_session
 from loader.source.bulk_schemas import read_tables
@@ -28,13 +30,19 @@ HOSTILE = {
     "time_zone": "+05:00",
     "sql_mode": "ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH",
     "net_write_timeout": "1",
+    "wait_timeout": "1",
     "max_join_size": "1",
     "sql_big_selects": "0",
     "sql_select_limit": "2",
 }
 OF_ONE_KIND = {
     "mysql": {"max_execution_time": "1", "transaction_isolation": "READ-UNCOMMITTED"},
-    "mariadb": {"max_statement_time": "0.000001", "tx_isolation": "READ-UNCOMMITTED"},
+    "mariadb": {
+        "max_statement_time": "0.000001",
+        "tx_isolation": "READ-UNCOMMITTED",
+        "idle_transaction_timeout": "1",
+        "idle_readonly_transaction_timeout": "1",
+    },
 }
 
 
@@ -72,6 +80,16 @@ def test_nothing_is_cut_by_the_settings_of_a_server(hostile: SourceServer, tmp_p
     plan = plan_of(hostile, tmp_path, "t1", 3)
     assert plan.bounds == (("3", "3", "78"),)
     assert [len(chunk) for chunk in read_chunks(hostile, plan)] == [3, 1]
+
+
+def test_idle_connections_are_kept(hostile: SourceServer) -> None:
+    """A connection of another program is closed meanwhile."""
+    other = pymysql.connect(host=hostile.server.host, port=hostile.server.port, user=hostile.server.user)
+    with hostile.connected() as asking, hostile.connected() as idle:
+        query(idle, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        alive = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {other.thread_id()}"
+        assert wait_until(lambda: query(asking, alive) == [(0,)], 30)
+        assert query(idle, f"SELECT COUNT(*) FROM {hostile.schema}.t1") == [(4,)]
 
 
 def test_only_committed_rows_are_read_and_transactions_end_as_they_should(hostile: SourceServer) -> None:

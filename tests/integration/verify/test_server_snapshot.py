@@ -131,6 +131,7 @@ def test_idle_connections_are_kept(kind: str, fresh_server: Callable[..., Server
     table = TableName("shop", "t")
     with server_snapshot(address_of(server), [table]) as snapshot, connected(address_of(server)) as idle_one:
         ((number,),) = query(idle_one, "SELECT CONNECTION_ID()")
+        query(idle_one, "SET SESSION wait_timeout = 1")
         alive = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {number}"
         assert wait_until(lambda: run(server, alive) == [(0,)], 30)
         assert snapshot.sums(table).sums == {0: (1, row_hash("1"))}

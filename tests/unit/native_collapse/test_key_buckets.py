@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from loader.errors import StagedDataError
 from loader.model.table import Column, TableName, TableSchema
 from loader.native_collapse import key_buckets
+from loader.native_collapse.exchanged_keys import Counts, KeyCounts, KeyPart, Piece, PieceCounts, PieceSummary
 from loader.native_collapse.key_buckets import (
     choose_lines,
     ignore_summary,
@@ -28,7 +29,6 @@ from loader.native_collapse.key_buckets import (
     unpack_records,
 )
 from loader.native_collapse.key_ends import KeyEnds
-from loader.native_collapse.pieces import Counts, KeyCounts, KeyPart, Piece, PieceCounts, PieceSummary
 from loader.staging.documents import StagedFile
 
 SCHEMA = TableSchema(TableName("shop", "t"), (Column("k", "int"), Column("v", "varchar", charset="utf8mb4")), ("k",))

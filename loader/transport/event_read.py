@@ -1,4 +1,4 @@
-"""Pieces of an open log file."""
+"""Reading parts of an open log file: exactly so many bytes, and whole events in pieces."""
 
 from __future__ import annotations
 
