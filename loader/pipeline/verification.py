@@ -20,6 +20,7 @@ from loader.initial_load.run import captured_tables
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.rules import rule_of
 from loader.materialise.spec import TableResult
+from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain.plan_chain import chain_of
@@ -232,7 +233,7 @@ def verification(
         names = captured_tables(connection, settings.tables, tables)
     with server_snapshot(settings.server, names, settings.rules) as snapshot:
         present = None if tables else frozenset((*names, *_captured(settings)))
-        chosen = _plan(settings, snapshot.position)
+        chosen = _plan(settings, snapshot.position, snapshot.identity)
         delta = delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=True) if chosen else None
         generation = chain_of(settings).require_generation()
         seqno = snapshot.position.seqno(generation.shift)
@@ -247,14 +248,14 @@ def _captured(settings: SourceSettings) -> Sequence[TableName]:
         return captured_tables(connection, settings.tables, ())
 
 
-def _plan(settings: SourceSettings, position: Position) -> IntervalChosen | None:
-    """Plan the log up to a position. Return None if nothing was ever planned.
+def _plan(settings: SourceSettings, position: Position, server: Identity) -> IntervalChosen | None:
+    """Plan the log of a server up to a position. Return None if nothing was ever planned.
 
     Raises:
         RetryableError: another run has planned later log.
     """
     try:
-        return plan_interval(settings, until=position)
+        return plan_interval(settings, until=position, server=server)
     except PlannedBeyond as error:
         raise RetryableError(
             "another run has planned log after the snapshot of the server",

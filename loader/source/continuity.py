@@ -56,11 +56,16 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
     """
     found = read_identity(connection)
     if not found.same_server(expected):
-        raise AnotherServer(
-            "the source is another server than before, so known positions are meaningless",
-            why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
-            hint=f"point the source at the old server; or {LOAD_ALL_AGAIN}",
-        )
+        raise another_server_error(expected, found)
+
+
+def another_server_error(expected: Identity, found: Identity) -> AnotherServer:
+    """Return the error of a server that is not the one that the chain was read from."""
+    return AnotherServer(
+        "the source is another server than before, so known positions are meaningless",
+        why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
+        hint=f"point the source at the old server; or {LOAD_ALL_AGAIN}",
+    )
 
 
 def check_log_holds(connection: Connection[Any], position: Position) -> None:

@@ -20,11 +20,12 @@ from loader.errors import RetryableError
 from loader.initial_load.definition_check import lock_definition
 from loader.initial_load.server.consistent_snapshot import open_snapshot, read_status
 from loader.materialise.rules import TableRule, rule_of
+from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.digest import definition_digest
 from loader.source.schemas import read_schemas
-from loader.source.server_facts import query
+from loader.source.server_facts import query, read_identity
 from loader.source.table_sizes import read_size
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
@@ -63,6 +64,7 @@ class ServerSnapshot:
         reading: in the transaction.
         states: of the tables, before the transaction.
         position: of the transaction in the log.
+        identity: of the server.
         rules: of the warehouse tables. They decide what the warehouse has for invalid dates.
     """
 
@@ -72,13 +74,14 @@ class ServerSnapshot:
         reading: Connection[Any],
         states: dict[TableName, TableState],
         position: Position,
+        identity: Identity,
         rules: Sequence[TableRule],
     ) -> None:
         self._asking = asking
         self._reading = reading
         self._states = states
         self._rules = rules
-        self.position = position
+        self.position, self.identity = position, identity
 
     @property
     def tables(self) -> Sequence[TableName]:
@@ -152,7 +155,7 @@ def server_snapshot(
     with connected(address) as asking, connected(address, _LONGEST_SECONDS) as reading:
         _leave_log(reading)
         states = {table: _read_state(asking, table) for table in tables}
-        yield ServerSnapshot(asking, reading, states, open_snapshot(reading), rules)
+        yield ServerSnapshot(asking, reading, states, open_snapshot(reading), read_identity(reading), rules)
 
 
 def _leave_log(connection: Connection[Any]) -> None:

@@ -12,6 +12,7 @@ from pymysql.connections import Connection
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
+from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain import table_registry
@@ -21,6 +22,7 @@ from loader.pipeline.chain.limits import find_stops
 from loader.pipeline.chain.plan_chain import chain_of
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
+from loader.source.continuity import another_server_error, check_identity
 from loader.source.foreign_keys import find_parents, find_unlogged_tables, logs_cascades
 from loader.source.log_filters import check_filters
 from loader.source.memory_tables import find_memory_tables
@@ -61,16 +63,19 @@ class IntervalChosen(BaseModel):
     new: bool
 
 
-def plan_interval(settings: SourceSettings, run: str = "", until: Position | None = None) -> IntervalChosen | None:
+def plan_interval(
+    settings: SourceSettings, run: str = "", until: Position | None = None, server: Identity | None = None
+) -> IntervalChosen | None:
     """Return the intervals to work on: all unfinished ones, or else new ones up to the current end of the log.
 
     New log is planned at once, in as many intervals as the limits require. A `run` of an orchestrator that was given
     intervals before gets the same ones. With `until`, a transaction boundary, no interval ends after it. The result is
     None if nothing was ever planned and the log has nothing new. If another server is followed that has logged nothing
-    since, the result is the newest interval of the server before.
+    since, the result is the newest interval of the server before. `server` is the server that `until` is a position of.
 
     Raises:
         LoaderError: the source was never loaded or cannot be read, or its log does not continue the chain.
+        AnotherServer: `until` is a position of another server.
         PlannedBeyond: intervals up to a later position than `until` are planned or staged already.
     """
     chain = chain_of(settings)
@@ -80,6 +85,8 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
     with connected(settings.server) as connection:
         server_facts.check_settings(connection)
     generation = current_generation(settings, chain, newest)
+    if server and not server.same_server(generation.identity):
+        raise another_server_error(generation.identity, server)
     if unfinished := chain.unfinished(generation.name):
         return _note_for_run(chain, _ending_by(unfinished, until), run, new=False)
     head = chain.newest_plan(generation.name)
@@ -89,7 +96,9 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
     previous = head or _newest_plan_before(chain, generation)
-    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest, previous)
+    with connected(settings.server) as connection:
+        check_identity(connection, generation.identity)  # an address can lead to several servers
+        read = _read_source(connection, settings, log, start, SchemaStore(chain.store, settings.name), digest, previous)
     stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
         newest_plan = head or _newest_followed_plan(chain, generation)
@@ -230,6 +239,7 @@ class _SourceState:
 
 
 def _read_source(
+    connection: Connection[Any],
     settings: SourceSettings,
     log: TransportSettings,
     start: Position,
@@ -240,6 +250,7 @@ def _read_source(
     """Read from the server what a plan needs.
 
     Args:
+        connection: to the server.
         settings: of the source.
         log: where its log is read.
         start: of the plan.
@@ -251,27 +262,26 @@ def _read_source(
         LogLags: the local copy of the log is shorter than the server's log.
         WrongSettings: the log leaves captured tables out.
     """
-    with connected(settings.server) as connection:
-        captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
-        check_filters(connection, captured)
-        ambiguous = read_ambiguous_tables(connection, captured)
-        late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
-        sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
-        side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
-        logged = logs_cascades(connection)
-        # Without any plan cascades may not be logged: then the loads, which come before, have checked it.
-        stopped = previous is not None and not previous.unlogged_cascades and not logged
-        cascading = find_unlogged_tables(connection, find_tables(connection, captured)) if stopped else []
-        unlogged_before = _still_there(connection, captured, previous)
-        virtual = find_virtual_tables(connection, captured)
-        unlogged = UnloggedChanges(
-            parents=find_parents(connection, captured) if logged else {},
-            memory=find_memory_tables(connection, captured),
-            virtual=virtual.virtual,
-            triggered=virtual.triggered,
-        )
-        stop = max(start, server_facts.log_end(connection))
-        sizes = log_sizes(connection)
+    captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
+    check_filters(connection, captured)
+    ambiguous = read_ambiguous_tables(connection, captured)
+    late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
+    sequences = [] if named else table_registry.find_new_sequences(connection, captured, schemas.get(digest))
+    side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
+    logged = logs_cascades(connection)
+    # Without any plan cascades may not be logged: then the loads, which come before, have checked it.
+    stopped = previous is not None and not previous.unlogged_cascades and not logged
+    cascading = find_unlogged_tables(connection, find_tables(connection, captured)) if stopped else []
+    unlogged_before = _still_there(connection, captured, previous)
+    virtual = find_virtual_tables(connection, captured)
+    unlogged = UnloggedChanges(
+        parents=find_parents(connection, captured) if logged else {},
+        memory=find_memory_tables(connection, captured),
+        virtual=virtual.virtual,
+        triggered=virtual.triggered,
+    )
+    stop = max(start, server_facts.log_end(connection))
+    sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
     return _SourceState(

@@ -98,12 +98,12 @@ def test_another_server_is_not_read(mysql: SourceServer, mariadb: SourceServer, 
 def test_a_table_without_a_key_is_read_on_one_server(
     mysql: SourceServer, fresh_server: StartServer, tmp_path: Path
 ) -> None:
-    """The name of a host leads to another server from the second connection on, as after a failover."""
+    """The name of a host leads to several servers."""
     mysql.run("CREATE TABLE bag (id INT)", "INSERT INTO bag VALUES (1)")
     other = SourceServer(fresh_server("mysql"))
     other.run(f"CREATE DATABASE `{mysql.schema}`", f"CREATE TABLE `{mysql.schema}`.bag (id INT)")
     spec = spec_of(mysql, tmp_path)
-    with breaking(mysql.server, [], later=other.server) as proxy:
+    with breaking(mysql.server, [], other=other.server) as proxy:
         moved = spec.model_copy(update={"server": mysql.address.model_copy(update={"port": proxy.port})})
         with pytest.raises(AnotherServer):
             load_whole_table(moved, mysql.name("bag"), "one")

@@ -23,7 +23,7 @@ class Proxy:
 
     `limits` are used one per such connection, in order; a connection without one is left alone. After the break what
     the server still sends is forwarded, until it or the break closes the connection. With `bytes_per_second`, each
-    connection of the server is that slow. With `later`, all connections but the first lead to that server.
+    connection of the server is that slow. With `other`, one connection leads to that server: the second one, or that with the number `stray`.
     """
 
     def __init__(
@@ -32,9 +32,10 @@ class Proxy:
         limits: list[int],
         broken: Callable[[Proxy], None],
         bytes_per_second: int = 0,
-        later: Server | None = None,
+        other: Server | None = None,
+        stray: int = 2,
     ) -> None:
-        self._later = later or server
+        self._strays = {stray - 1: other} if other else {}
         self._bytes_per_second = bytes_per_second
         self._server = server
         self._limits = limits
@@ -72,12 +73,12 @@ class Proxy:
             except OSError:
                 return
             self._open.wait()
+            target = self._strays.get(len(self._pairs), self._server)
             try:
-                server = socket.create_connection((self._server.host, self._server.port), 10)
+                server = socket.create_connection((target.host, target.port), 10)
             except OSError:
                 client.close()
                 continue
-            self._server = self._later
             # So that the server is still sending when a connection breaks in the middle of a few megabytes.
             server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             self._pairs.append((client, server))
@@ -135,10 +136,11 @@ def breaking(
     limits: list[int],
     broken: Callable[[Proxy], None] = Proxy.cut,
     bytes_per_second: int = 0,
-    later: Server | None = None,
+    other: Server | None = None,
+    stray: int = 2,
 ) -> Iterator[Proxy]:
     """A proxy to that server until the end of the block."""
-    proxy = Proxy(server, limits, broken, bytes_per_second, later)
+    proxy = Proxy(server, limits, broken, bytes_per_second, other, stray)
     threading.Thread(target=proxy.accept, daemon=True).start()
     try:
         yield proxy
