@@ -142,15 +142,20 @@ def executed_gtids(connection: Connection[Any]) -> str:
     return str(query(connection, f"SELECT @@global.{'gtid_binlog_pos' if mariadb else 'gtid_executed'}")[0][0])
 
 
-def check_not_purged(connection: Connection[Any], gtids: str) -> None:
+def check_not_purged(connection: Connection[Any], gtids: str, archived: str = "") -> None:
     """Check that every transaction of the server is in its log or in the set.
 
+    Args:
+        connection: to the server.
+        gtids: of the transactions that were read.
+        archived: the GTIDs that were logged before the oldest file of the server, if an archive has those files.
+
     Raises:
-        LogPurged: some transactions are in neither.
+        LogPurged: some transactions are in neither, for example those that a replica of MySQL did not log.
     """
     if not gtids:
         return
-    if unread := missing_gtids(purged_gtids(connection), gtids):
+    if unread := missing_gtids(missing_gtids(purged_gtids(connection), archived), gtids):
         raise purged_unread_error(f"transactions {unread}")
 
 

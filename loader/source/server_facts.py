@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pymysql.connections import Connection
+from pymysql.constants.ER import SPECIFIC_ACCESS_DENIED_ERROR
+from pymysql.err import MySQLError
 
 from loader.errors import LoaderError, UsageError
 from loader.model.identity import Identity
@@ -127,8 +129,8 @@ def check_replication(connection: Connection[Any], variables: Mapping[str, str])
 def _hides_replicated_changes(connection: Connection[Any], variables: Mapping[str, str]) -> bool:
     """Return whether the server is a replica or a Galera node whose log lacks the changes that it replicates.
 
-    MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
-    replicated anything from another MariaDB, and it counts the connections of replication that run.
+    MariaDB shows the replica status only with another privilege. Without it, a MariaDB that has replicated from another
+    MariaDB has a position of replication, and others count the connections of replication that run.
 
     Args:
         connection: to the server.
@@ -141,14 +143,22 @@ def _hides_replicated_changes(connection: Connection[Any], variables: Mapping[st
     position = variables.get("gtid_slave_pos")
     if position is None:
         return bool(query(connection, "SHOW REPLICA STATUS"))
-    return bool(position) or query(connection, "SHOW GLOBAL STATUS LIKE 'Slaves_running'")[0][1] != "0"
+    if position:
+        return True
+    try:
+        return bool(query(connection, "SHOW ALL SLAVES STATUS"))
+    except MySQLError as error:
+        if error.args[0] != SPECIFIC_ACCESS_DENIED_ERROR:
+            raise
+    return bool(query(connection, "SHOW GLOBAL STATUS LIKE 'Slaves_running'")[0][1] != "0")
 
 
 def _hint_for_hidden_changes(variables: Mapping[str, str]) -> str:
     """Return what to do with a replica whose log lacks the changes that it replicates."""
     cure = "set log_replica_updates (log_slave_updates) and restart it, or read from its source"
     if variables.get("gtid_slave_pos"):
-        cure += "; if it is no replica any more: SET GLOBAL gtid_slave_pos = ''"
+        cure += "; if it is no replica any more: SET GLOBAL gtid_strict_mode = OFF; SET GLOBAL gtid_slave_pos = '';"
+        cure += " and the old gtid_strict_mode again"
     return cure
 
 

@@ -7,21 +7,18 @@ are verified while the file is walked. The GTIDs before each file must equal the
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loader.binlog.constants import HEADER, MAGIC, ROTATE
-from loader.binlog.format import HEAD_BYTES, read_format
+from loader.binlog.constants import HEADER, MAGIC
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError
 from loader.model.identity import Identity
 from loader.model.position import Interval
 from loader.transport.base import LogFile, Transport
 from loader.transport.event_read import read_exactly
+from loader.transport.file_end import check_end
 from loader.transport.segments import segments
 
-_STOP = 3
-_LAST_BYTES = 1024  # a ROTATE names the next file
 _SERVER_ID = slice(5, 9)
 
 
@@ -65,7 +62,7 @@ class WithArchive:
             size = self._archive.size(file)
         with self._archive.open(file, len(MAGIC), size) as log:
             self._check_server(log, file)
-            _check_end(log, file, size)
+            check_end(log, file, size)
         return size
 
     def _has(self, file: str) -> bool:
@@ -84,27 +81,3 @@ class WithArchive:
                 hint=f"put the right file into the archive, or {LOAD_ALL_AGAIN}",
                 file=file,
             )
-
-
-def _check_end(log: LogFile, file: str, size: int) -> None:
-    """Check that the last event ends a file.
-
-    Raises:
-        BinlogFormatError: it does not.
-    """
-    checksum = read_format(read_exactly(log, 0, min(size, HEAD_BYTES), file).tobytes(), file).checksum
-    first = max(len(MAGIC), size - _LAST_BYTES)
-    tail = read_exactly(log, first, size - first, file).tobytes()
-    if not any(_ends(tail[at:], checksum) for at in range(len(tail) - HEADER + 1)):
-        raise BinlogFormatError(
-            "the copy of a log file in the archive is truncated",
-            why="it does not end with a ROTATE or STOP event, as on a server",
-            hint="copy it again after the server has started the next file",
-            file=file,
-        )
-
-
-def _ends(data: bytes, checksum: int) -> bool:
-    """Return whether the bytes are exactly one ROTATE or STOP event."""
-    whole = data[4] in (ROTATE, _STOP) and int.from_bytes(data[9:13], "little") == len(data)
-    return whole and (not checksum or zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little"))

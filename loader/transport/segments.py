@@ -8,6 +8,7 @@ from loader.binlog.constants import MAGIC
 from loader.errors import GapError
 from loader.model.position import Interval, Position
 from loader.transport.base import LogLags, Segment, Transport
+from loader.transport.file_end import check_end
 
 
 def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[str, int, int]]:
@@ -45,18 +46,28 @@ def segments_before(transport: Transport, before: Position) -> Iterator[Segment]
         stop = start
 
 
-def check_whole(interval: Interval, size_of: Callable[[str], int], sizes: Mapping[str, int]) -> None:
-    """Check that no file of the interval is shorter than `sizes`, the sizes on the server, for files that are listed.
+def check_whole(interval: Interval, transport: Transport, sizes: Mapping[str, int]) -> None:
+    """Check that no file of the interval is shorter than on the server.
 
     A copy that is truncated between two transactions looks like a complete file.
 
+    Args:
+        interval: of the log.
+        transport: reads copies of the log files.
+        sizes: of the files that the server has. Others were purged, so their last event tells whether they are whole.
+
     Raises:
         LogLags: a file is shorter.
+        BinlogFormatError: a file that was purged is truncated.
     """
-    for file, _, end in segments(interval, size_of):
-        wanted = sizes.get(file, end) if file != interval.stop.file else end
-        if end < wanted:
-            raise lags(file, end, wanted)
+    for file, _, end in segments(interval, transport.size):
+        if file == interval.stop.file:
+            continue
+        if file not in sizes:
+            with transport.open(file, len(MAGIC), end) as log:
+                check_end(log, file, end)
+        elif end < sizes[file]:
+            raise lags(file, end, sizes[file])
 
 
 def lags(file: str, size: int, wanted: int) -> LogLags:

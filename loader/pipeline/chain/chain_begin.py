@@ -64,7 +64,7 @@ def begin_again(settings: SourceSettings) -> Generation:
         return begin(settings)
     try:
         current = begin(settings)
-    except GapError as error:
+    except (GapError, BinlogFormatError, UnsupportedError) as error:
         current, broken = old, ": ".join(filter(None, (error.what, error.why)))
     else:
         broken = _explain_unreadable(settings, chain, current)

@@ -53,10 +53,10 @@ def check_continuity(settings: SourceSettings, generation: Generation, checkpoin
     position, transport = checkpoint.position, generation_transport(settings, generation).open()
     with connected(settings.server) as connection:
         continuity.check_identity(connection, generation.identity)
-        archived = _check_log(settings, transport, connection, position)
+        begins = _check_log(settings, transport, connection, position)
         continuity.check_executed(connection, position, checkpoint.gtids, same_server=True)
-        if not archived:
-            continuity.check_not_purged(connection, checkpoint.gtids)
+        before = read_checkpoint(transport, begins, transport.size(begins.file)).gtids if begins else ""
+        continuity.check_not_purged(connection, checkpoint.gtids, archived=before)
     if settings.transport.kind == "file" and (size := transport.size(position.file)) < position.logpos:
         raise lags(position.file, size, position.logpos)
     if difference := find_log_difference(transport, checkpoint):
@@ -73,11 +73,13 @@ def generation_transport(settings: SourceSettings, generation: Generation) -> Tr
     return settings.transport.model_copy(update={"identity": generation.identity})
 
 
-def _check_log(settings: SourceSettings, transport: Transport, connection: Connection[Any], position: Position) -> bool:
+def _check_log(
+    settings: SourceSettings, transport: Transport, connection: Connection[Any], position: Position
+) -> Position | None:
     """Check that the server's log contains a position, or that the archive contains what was purged after it.
 
     Returns:
-        Whether the archive is needed.
+        The begin of the server's log if the archive is needed.
     """
     try:
         continuity.check_log_holds(connection, position)
@@ -85,8 +87,8 @@ def _check_log(settings: SourceSettings, transport: Transport, connection: Conne
         if not settings.transport.archive or purged.begins is None:
             raise
         transport.segments(Interval(position, purged.begins))
-        return True
-    return False
+        return purged.begins
+    return None
 
 
 def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
@@ -309,6 +311,10 @@ def _begin_at(
         )
     # A server that lacks the set cannot be checked against it later, so only the position counts.
     read = known.gtids if known.gtids and not missing_gtids(known.gtids, executed) else here.gtids
+    until = ""
+    if position < end:
+        until = known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
+    # The shift comes last: another run can still plan log of the old generation, and seqnos must rise.
     generation = Generation(
         source=old.source,
         name=chain.name_after(old),
@@ -320,9 +326,7 @@ def _begin_at(
         schemas=_definitions_after(chain, old, known),
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
-        known_until=known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
-        if position < end
-        else "",
+        known_until=until,
     )
     return chain.begin(generation)
 

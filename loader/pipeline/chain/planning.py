@@ -283,7 +283,7 @@ def _read_source(
     stop = max(start, server_facts.log_end(connection))
     sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
-        check_whole(Interval(start, stop), log.open().size, sizes)
+        check_whole(Interval(start, stop), log.open(), sizes)
     return _SourceState(
         stop, ambiguous, late, side_effects, folds, logged, cascading, unlogged, unlogged_before, sequences
     )
