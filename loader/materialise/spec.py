@@ -235,7 +235,8 @@ class TableResult(BaseModel):
         if later.status in {"failed", "quarantined"}:
             return later
         if later.status != "applied" and not later.postponed:
-            return self.model_copy(update={"complete_through": later.complete_through})
+            newest = ("snapshot", "applied_seqno", "position") if later.snapshot is not None else ()
+            return self.model_copy(update={name: getattr(later, name) for name in (*newest, "complete_through")})
         sums = {name: getattr(self, name) + getattr(later, name) for name in _COUNTED}
         misfits = {**(Counter(self.misfits) + Counter(later.misfits))}
         return later.model_copy(update={**sums, "misfits": misfits})

@@ -99,6 +99,11 @@ class Published(Document):
         """Return whether the snapshots are in this warehouse, as far as it is known."""
         return self.warehouse in ("", warehouse)
 
+    @property
+    def merged_behind(self) -> tuple[int, ...]:
+        """The seqnos of the tables behind, without tables that were never merged or loaded."""
+        return tuple(seqno for seqno in self.behind.values() if seqno)
+
     def with_caught_up(self, later: Published) -> Published:
         """Return this record with the tables that were behind and that a later record of the same interval has."""
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}

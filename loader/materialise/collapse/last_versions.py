@@ -82,6 +82,7 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
         UnsupportedError: a row image leaves out a value that is unknown.
         DataError: a value does not fit its type.
     """
+    verify_files(session, store, work.files)  # again: the first reading may be long ago
     records = read_records(session, store, work)
     if not work.schema.key:
         last = group_by_key(records, work)

@@ -36,7 +36,7 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     now = datetime.now(UTC)
     before = now - timedelta(days=spec.keep_days)
     viewed, record = find_viewed_snapshots(store, spec.source, spec.generation, before), chain.newest_published()
-    behind = min(record.behind.values(), default=None) if record else None
+    behind = min(record.merged_behind, default=None) if record else None
     policy = Policy(before, viewed, now, spec.dry_run, behind)
     if spec.tables:
         tables = _chosen(known_tables(chain, record), spec)

@@ -111,10 +111,12 @@ def _attempt(
     outdated.add()
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
-    if work.rule.mode == "history":  # its rows stay
+    after = work.layout
+    if work.rule.mode == "history":  # its rows stay, with the values of columns that the source no longer has
         warehouse.check_column_names(metadata, before)
-        check_kept_columns(metadata, before, [work.layout])
-    finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
+        check_kept_columns(metadata, before, [after])
+        after = replace(after, rule=work.rule.model_copy(update={"on_drop": "keep"}))
+    finish = prepare_columns(warehouse, work.name, metadata, before, [after])
     signed = _signature(manifest, work, logs[manifest.generation])
     files = write_natively(warehouse, store, work)
     misfits: dict[str, int] = {}

@@ -85,9 +85,9 @@ def _iter_records(store: Store, source: str, generation: str, since: datetime) -
             if info and record:
                 yield record
                 if not found_older:
-                    needed = min(needed, *record.behind.values(), record.stop_seqno)
+                    needed = min(needed, *record.merged_behind, record.stop_seqno)
                 found_older = found_older or info.modified < since
-                if found_older and (not record.behind or record.stop_seqno <= needed):
+                if found_older and (not record.merged_behind or record.stop_seqno <= needed):
                     return
 
 

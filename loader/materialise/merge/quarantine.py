@@ -51,11 +51,15 @@ class RunQuarantine:
         quarantine = self._quarantines.find_current(table, self._applied_before[table])
         return _quarantined_result(quarantine) if quarantine else None
 
+    def note_advanced(self, table: TableName, seqno: int) -> None:
+        """Note that this run itself brought a table to a seqno. It may fail afterwards."""
+        self._applied_before[table] = seqno
+
     def quarantine_failures(self, results: Sequence[TableResult]) -> list[TableResult]:
         """Quarantine the tables that failed permanently. Return the results of all tables.
 
-        A table that moved during the run is not quarantined: another run has overtaken this one, and may have purged
-        the files that were missing here. A table that waits for the rows of a quarantined table is quarantined too. The
+        A table that another run moved is not quarantined: that run has overtaken this one, and may have purged the
+        files that were missing here. A table that waits for the rows of a quarantined table is quarantined too. The
         quarantine of a table ends once it reaches the stop. If it fails again, the new error replaces the old one.
         """
         for result in results:

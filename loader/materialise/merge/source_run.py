@@ -174,7 +174,10 @@ class SourceRun:
         """
         with self._pool.borrow() as warehouse:
             planner = replace(self._planner, warehouse=warehouse)
-            merge = partial(merge_table, planner, table, target, commit_position=target != self._stop)
+            noted = self._quarantine.note_advanced
+            merge = partial(
+                merge_table, planner, table, target, commit_position=target != self._stop, note_advanced=noted
+            )
             try:
                 return self._retries.call(merge)
             except (UnsupportedError, MisfitError, WaitingForTable) as error:

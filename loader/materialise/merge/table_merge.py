@@ -32,15 +32,23 @@ from loader.model.table import TableName
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
+NoteAdvanced = Callable[[TableName, int], None]
+"""Called with a table and the seqno of its new commit."""
 
 
 def merge_table(
-    planner: MergePlanner, table: TableName, target: int, *, commit_position: bool = False, life_start: int = 0
+    planner: MergePlanner,
+    table: TableName,
+    target: int,
+    *,
+    commit_position: bool = False,
+    life_start: int = 0,
+    note_advanced: NoteAdvanced = lambda *_: None,
 ) -> TableResult:
     """Bring a table to `target`: the stop of an interval or, with `commit_position`, a position before it.
 
     Each attempt plans from the metadata that it commits on, since a conflict means that the table has moved. For
-    `commit_position` and `life_start` see `MergePlanner.plan`.
+    `commit_position` and `life_start` see `MergePlanner.plan`. `note_advanced` is called after each commit.
 
     Raises:
         LoaderError: the table cannot be merged; it is unchanged, or advanced to a place before `target`.
@@ -60,6 +68,8 @@ def merge_table(
                 conflicts += 1
                 continue
             _check_progress(table, total, result, target)
+            if result.status == "applied" and result.applied_seqno is not None:
+                note_advanced(table, result.applied_seqno)
             total = total.followed_by(result) if total else result
             # A merge can end right before a statement, see `build_timeline`. The next attempt continues there.
             if result.complete_through is not None and result.complete_through >= target:

@@ -240,7 +240,8 @@ def find_covering_intervals(
         # Only the first interval may begin before `applied`: its early records are filtered.
         fits = manifest is not None and manifest.stop_seqno > at and (begins[place] == at or not run)
         if manifest is None or not fits:
-            raise _gap_error(at, begins, target)
+            start = starts[place] if 0 <= place < len(starts) and begins[place] <= at else at
+            raise _gap_error(at, begins, target, start)
         run.append(manifest)
         at = manifest.stop_seqno
         place += 1
@@ -254,12 +255,12 @@ def _predecessor_stop(start: int, joins: Mapping[int, int]) -> int:
     return start
 
 
-def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
+def _gap_error(at: int, starts: Sequence[int], target: int, interval: int) -> GapError:
     after = [start for start in starts if start > at]
     return GapError(
         "an interval is missing between the applied position of the table and the target of the merge",
         why=f"no extracted interval covers [{at}, {after[0] if after else target}) of the log",
-        hint=f"while the server has that log: loader extract --interval {at}; otherwise {LOAD_ALL_AGAIN}",
+        hint=f"while the server has that log: loader extract --interval {interval}; otherwise {LOAD_ALL_AGAIN}",
         seqno=at,
     )
 

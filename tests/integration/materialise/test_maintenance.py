@@ -59,6 +59,22 @@ def busy(loaded: Lake) -> Lake:
     return loaded
 
 
+def test_a_table_that_was_never_loaded_keeps_no_snapshots_of_others(loaded: Lake) -> None:
+    never = table("never", ORDERS.columns, ["id"])
+    for start in range(1000, 5000, 1000):
+        files = [(ORDERS, changes(start)), (never, [Change("I", number(1, start + 100), 5, (start, "new"))])]
+        loaded.staging.interval(position(1, start), position(1, start + 1000), files)
+        result = loaded.merged()
+        assert {one.table: one.status for one in result.tables} == {
+            "shop.never": "quarantined", "shop.orders": "applied",
+        }  # fmt: skip
+    kept = maintain(loaded.spark, spec(loaded, keep_days=1))
+    assert one(kept).expired == 0
+    found = maintain(loaded.spark, spec(loaded))
+    assert one(found).expired == 8
+    assert exact(loaded, 4000)
+
+
 def exact(lake: Lake, last: int) -> bool:
     every = [change for start in range(1000, last + 1000, 1000) for change in changes(start)]
     return lake.rows(ORDERS) == fold(ORDERS, ROWS, 0, every)

@@ -249,3 +249,18 @@ def test_a_column_that_an_earlier_version_named_differently_stops_its_table(lake
         lake.sql(command)
     assert statuses(lake.merged()) == {"kept": "applied"}
     assert lake.bag(earlier.name, "id", "___file", "____file") == Counter([(1, 4, 5)])
+
+
+def test_a_load_into_a_history_keeps_the_values_of_columns_that_the_source_changed(lake: Lake) -> None:
+    """The source has another type of `a`, and renamed `b`. The log of that was not applied."""
+    before = table("orders", [Column("id", "int"), Column("a", "int"), Column("b", "int")], ["id"])
+    lake.rules = (TableRule(tables=("shop.orders",), mode="history"),)
+    lake.loaded(lake.staging.load(before, [(1, 10, 20)], position(1, 1000)))
+    id_, a, b = before.columns
+    changed = replace(a, type="varchar", charset="utf8mb4"), replace(b, name="c")
+    after = replace(before, columns=(id_, *changed))
+    for place, row in ((position(1, 2000), (2, "x", 21)), (position(1, 3000), (3, "y", 22))):
+        lake.one(lake.loaded(lake.staging.load(after, [row], place)))
+    assert lake.bag(before.name, "id", "a", "c", "a__dropped", "b") == Counter(
+        {(1, None, None, 10, 20): 1, (2, "x", 21, None, None): 1, (3, "y", 22, None, None): 1}
+    )

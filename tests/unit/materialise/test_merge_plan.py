@@ -96,8 +96,10 @@ def test_an_interval_that_is_planned_only_is_a_hole() -> None:
     intervals = chain(10, 20, 30)
     starts = sorted(intervals)
     del intervals[seqno(20)]
-    with pytest.raises(GapError):
-        find_covering_intervals(intervals.get, starts, seqno(10), seqno(30))
+    for applied in (10, 25):  # 25: a table that was loaded inside the interval
+        with pytest.raises(GapError) as caught:
+            find_covering_intervals(intervals.get, starts, seqno(applied), seqno(30))
+        assert f"loader extract --interval {seqno(20)};" in caught.value.hint
 
 
 def test_a_run_goes_over_generations_as_over_one_chain() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from loader.materialise.merge import table_merge
 from loader.model.table import Column, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
@@ -49,6 +53,27 @@ def test_columns_that_come_between_records(lake: Lake) -> None:
         ("2025-01-01 00:00:00", 5, 50, "5\\\n"),
     ]
     assert lake.one(lake.merged()).status == "already"
+
+
+def test_files_are_verified_again_when_they_are_read_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows that images leave out are read after the earlier parts of the merge, which can take long."""
+    lake.one(lake.loaded(lake.staging.load(BEFORE, [(1, "one", 10)], P0)))
+    interval = lake.staging.interval(
+        P0, position(1, 2000), [(BEFORE, [Change("U", number(1, 1100), 1, (1, None, 11), "02")])]
+    )
+    (file,) = interval.files
+    path = Path(lake.staging.store.root.removeprefix("file://")) / file.key
+    complete, whole = table_merge.complete_changes, path.read_bytes()
+
+    def after_damage(*given: Any) -> Any:
+        path.write_bytes(whole.replace(b"11", b"12"))
+        return complete(*given)
+
+    monkeypatch.setattr(table_merge, "complete_changes", after_damage)
+    (found,) = lake.merged().tables
+    assert found.error is not None
+    assert found.error["error"] == "StagedDataError"
+    assert lake.rows(BEFORE) == {(1,): (1, "one", 10)}
 
 
 @pytest.mark.parametrize(
