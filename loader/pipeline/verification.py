@@ -34,7 +34,7 @@ from loader.transport.server.connection import connected
 from loader.types.column_type import Comparison
 from loader.verify.expressions import Row, comparison_of
 from loader.verify.server_snapshot import ServerSnapshot, server_snapshot
-from loader.verify.spec import SAMPLED_BUCKETS, TableDifference, TableSums, VerifyResult
+from loader.verify.spec import TableDifference, TableSums, VerifyResult
 
 _SAMPLES = 10
 
@@ -184,7 +184,7 @@ class Verification:
         if not difference.buckets and not others:
             return verification
         try:
-            theirs = self._snapshot.rows(table, set(difference.buckets[:SAMPLED_BUCKETS]))
+            theirs = self._snapshot.rows(table, set(difference.shown))
         except LoaderError as error:
             return verification.model_copy(update={"status": "failed", "error": error.as_dict()})
         ours = Counter(difference.samples)
@@ -193,7 +193,7 @@ class Verification:
             update={
                 "status": "different",
                 "differences": missing.total() + extra.total() + others,
-                "at_least": len(difference.buckets) > SAMPLED_BUCKETS or table.sample is not None,
+                "at_least": len(difference.buckets) > len(difference.shown) or table.sample is not None,
                 "samples": (*_samples("server", missing, table), *_samples("warehouse", extra, table)),
             }
         )

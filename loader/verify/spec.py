@@ -47,8 +47,6 @@ class CompareResult(BaseModel):
     tables: tuple[TableComparison, ...]
 
 
-SAMPLED_BUCKETS = 16
-"""The number of differing buckets whose rows are compared one by one."""
 Sums = dict[int, tuple[int, int]]
 """By bucket, the number of rows and the sum of their hashes."""
 
@@ -126,7 +124,8 @@ class TableDifference(BaseModel):
         rows: the number of rows in the warehouse.
         compared: those of the sample, or all.
         buckets: those that differ; empty if the table is equal.
-        samples: the canonical rows of the warehouse in the first of these buckets.
+        shown: the first of these buckets, whose rows are compared one by one.
+        samples: the canonical rows of the warehouse in the shown buckets.
         error: why the table was not compared, in the form of `LoaderError.as_dict()`.
     """
 
@@ -136,6 +135,7 @@ class TableDifference(BaseModel):
     rows: int = 0
     compared: int = 0
     buckets: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
     samples: tuple[tuple[str | None, ...], ...] = ()
     error: dict[str, Any] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from pyspark.sql import SparkSession
 
@@ -12,8 +13,11 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.model.table import TableName
 from loader.spark.job import failure
 from loader.verify.comparable import check_mode
-from loader.verify.spec import SAMPLED_BUCKETS, Sums, TableDifference, TableSums, VerifyResult, VerifySpec
+from loader.verify.spec import Sums, TableDifference, TableSums, VerifyResult, VerifySpec
 from loader.verify.warehouse_rows import sampled_rows, snapshot_rows, source_rows, warehouse_rows, warehouse_sums
+
+_SHOWN_BUCKETS = 16
+_SHOWN_ROWS = 100_000
 
 
 def verify(spark: SparkSession, spec: VerifySpec) -> VerifyResult:
@@ -36,14 +40,19 @@ def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableD
         rows = sampled_rows(kept, table)
         found = warehouse_sums(rows, table)
         buckets = differing_buckets(table.sums, found)
-        sampled = set(buckets[:SAMPLED_BUCKETS])
-        samples = tuple(warehouse_rows(rows, table, sampled)) if sampled else ()
+        shown = first_buckets(buckets, table.sums, found)
+        samples = tuple(warehouse_rows(rows, table, set(shown))) if shown else ()
         compared = sum(count for count, _ in found.values())
         number = kept.count() if table.sample else compared
     except Exception as error:  # one table must not stop the others
         return TableDifference(table=str(schema.name), error=failure(error))
     return TableDifference(
-        table=str(schema.name), rows=number, compared=compared, buckets=tuple(buckets), samples=samples
+        table=str(schema.name),
+        rows=number,
+        compared=compared,
+        buckets=tuple(buckets),
+        shown=tuple(shown),
+        samples=samples,
     )
 
 
@@ -77,6 +86,13 @@ def differing_buckets(server: Sums, warehouse: Sums) -> Sequence[int]:
     return [
         bucket for bucket in sorted(server.keys() | warehouse.keys()) if server.get(bucket) != warehouse.get(bucket)
     ]
+
+
+def first_buckets(buckets: Sequence[int], server: Sums, warehouse: Sums) -> Sequence[int]:
+    """Return the first buckets, at least one, whose rows fit into memory on both sides."""
+    sizes = [max(sums.get(bucket, (0, 0))[0] for sums in (server, warehouse)) for bucket in buckets[:_SHOWN_BUCKETS]]
+    fitting = sum(1 for rows in accumulate(sizes) if rows <= _SHOWN_ROWS)
+    return buckets[: max(1, fitting)]
 
 
 def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: int) -> int:

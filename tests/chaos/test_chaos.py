@@ -12,7 +12,6 @@ import pytest
 from infra.servers import Kind
 from tests.chaos.__main__ import attempt
 from tests.chaos.scenario import scenario
-from tests.support.sweep import IN_SWEEP
 
 pytestmark = pytest.mark.e2e
 
@@ -20,7 +19,6 @@ _SEED = int(os.environ.get("LOADER_CHAOS_SEED", "0")) or randrange(10**6)
 """Of the sweep. Each seed is printed."""
 
 
-@pytest.mark.skipif(IN_SWEEP, reason="many seeds run for an hour instead")
 @pytest.mark.parametrize(("kind", "seed"), [("mysql", 1784), ("mariadb", 2486)])
 def test_one_seed_ends_up_equal(kind: Kind, seed: int, tmp_path: Path) -> None:
     """On MySQL a replica takes over. On MariaDB, whose log is compressed, the server dies during a load."""

@@ -82,7 +82,7 @@ def test_a_task_after_a_marked_one_says_that_it_has_nothing_to_work_on(
 ) -> None:
     operator = copy(dags.dags[f"shop.{dag}"].get_task(task))
     operator.arguments = operator.interval = None
-    with pytest.raises(TaskFailed, match="the task before has no result") as caught:
+    with pytest.raises(TaskFailed, match="the previous task has no result") as caught:
         operator.execute(running.context)
     assert not caught.value.retry
     assert "clear the marked task" in str(caught.value)

@@ -61,12 +61,13 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
 
     monkeypatch.setattr(planning, "connected", nobody)
     monkeypatch.setattr(planning.server_facts, "check_settings", lambda _: None)
+    monkeypatch.setattr(planning, "check_identity", lambda *_: None)
     monkeypatch.setattr(chain_begin, "check_continuity", lambda *_: None)
     monkeypatch.setattr(page, "check_continuity", lambda *_: None)
     monkeypatch.setattr(
         planning,
         "_read_source",
-        lambda _s, _l, start, *_, **_k: planning._SourceState(
+        lambda _c, _s, _l, start, *_: planning._SourceState(
             start_after(start), [], "", (), False, True, [], UnloggedChanges(), UnloggedChanges(), []
         ),
     )
@@ -210,7 +211,7 @@ class Rows:
     """The snapshot of a server: of one table, at the end of its log."""
 
     def __init__(self, end: Position) -> None:
-        self.position, self.tables = end, [TableName.parse(TABLE)]
+        self.position, self.tables, self.identity = end, [TableName.parse(TABLE)], IDENTITY
 
     def sums(self, table: TableName, *, sampled: bool) -> TableSums:
         schema = TableSchema(table, (Column("id", "int"),), ("id",))
