@@ -177,7 +177,7 @@ def test_a_newer_initial_load_and_a_rollback_release_it(both: Lake) -> None:
 
 
 def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def overtaken(planner, name, *more, **options):
+    def overtaken(planner, name, *more, note_advanced, **options):
         done = merge_table(replace(planner, warehouse=Warehouse(both.spark, both.catalog)), name, *more, **options)
         if name == ORDERS.name:
             raise StagedDataError("a staged file was purged")
