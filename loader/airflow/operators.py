@@ -14,7 +14,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
-from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
+from loader.airflow.reports.errors import TaskFailed, details_file, is_tried_again, reported
 from loader.airflow.reports.links import ErrorLink, IntervalLink, LinkedOperator, SparkLink, StatusLink, TableLink
 from loader.airflow.reports.notifications import notify
 from loader.airflow.reports.work_metrics import send_work
@@ -138,7 +138,7 @@ class LoaderSparkOperator(LinkedOperator, SparkSubmitOperator):
         result = self._stage(context, settings)
         errors = errors_of(result)
         if not self.fail_on_tables:
-            errors = {table: error for table, error in errors.items() if retry_helps(error, context)}
+            errors = {table: error for table, error in errors.items() if is_tried_again(error, context)}
         if failed := failure(errors, len(result.get("tables", []))):
             raise failed
         return result

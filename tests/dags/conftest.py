@@ -317,6 +317,7 @@ class Task:
     task_id: str = "task"
     map_index: int = -1
     try_number: int = 1
+    max_tries: int = 5
     max_consecutive_failed_dag_runs: int = 0
     outlets: list[Any] = field(default_factory=list)
     form: dict[str, Any] = field(default_factory=dict)

@@ -5,7 +5,8 @@
 - `release`: let quarantined tables continue, from their applied positions. Fix the cause first.
 - `pause`: stop merging tables until they are resumed. Their changes are still staged, and other tables continue.
 - `resume`: merge paused tables again, from their applied positions.
-- `load_again`: read tables from the server again (`read_tables_again`), and replace them (`load_tables`).
+- `load_again`: read tables from the server again (`read_tables_again`), and replace them (`load_tables`). If a table is
+  refused or fails, the others are loaded, and `check_tables` names it.
 - `restore`: extract the interval at a position again, to restore staged files that were lost or changed.
 - `follow`: continue on another server, at a position, or by accepting transactions that only that server has. With
   GTIDs runs of `SOURCE.delta` follow a new server without this.
@@ -23,7 +24,8 @@ skip`, `loader skip --withdraw`. To compare tables with the log, and to correct 
 them with the server, use `SOURCE.check`. To load new tables, use `SOURCE.initial_load`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
-wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
+wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task. If
+`check_tables` fails, load the tables that it names again.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from loader.airflow.actions.skip_tasks import FIELDS, ApproveSkipOperator, SkipO
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
+from loader.airflow.tasks import check_tables
 from loader.dag_settings import DagSettings, pool_of
 
 
@@ -69,6 +72,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             use_case="read_tables_again",
             source=source,
             arguments={"tables": dag.param("tables")},
+            fail_on_tables=False,
             pool=pool,
             pre_execute=partial(check_chosen, "load_again"),
         )
@@ -77,6 +81,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             use_case="load_tables",
             source=source,
             arguments=read.output,
+            fail_on_tables=False,
             pool=pool,
             outlets=[tables_alias(source)],
         )
@@ -100,7 +105,8 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             ),
         ]
         choose_repair() >> actions
-        read >> load
+        results: Any = [read.output, load.output]
+        check_tables(source=source, results=results)
         approve >> skip
         set_params(dag, repair_params())
     return dag

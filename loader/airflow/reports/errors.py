@@ -97,6 +97,12 @@ def retry_helps(error: LoaderError, context: Context) -> bool:
     return error.retryable or unexpected
 
 
+def is_tried_again(error: LoaderError, context: Context) -> bool:
+    """Return whether a task with this error is tried again now: a retry can help, and this is not the last try."""
+    ti = context["ti"]
+    return retry_helps(error, context) and ti.try_number <= ti.max_tries
+
+
 @contextmanager
 def reported(context: Context, section: str = "") -> Iterator[None]:
     """End a task whose work fails, with the text of the error as the last lines of the log.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loader.airflow.reports.errors import QUARANTINED, reported, retry_helps
+from loader.airflow.reports.errors import QUARANTINED, is_tried_again, reported
 from loader.airflow.single_task.defaults import with_defaults
 from loader.airflow.stages.delta_stages import DeltaStagesOperator
 from loader.airflow.stages.run_plan import plan_run
@@ -85,7 +85,7 @@ class BinlogDeltaOperator(DeltaStagesOperator):
 
         with reported(context, QUARANTINED):
             failed, named = report_run(context, settings, results)
-            if failed and (self.fail_on_tables or retry_helps(failed, context)):
+            if failed and (self.fail_on_tables or is_tried_again(failed, context)):
                 mark_notified_tables(context, settings, named)
                 raise failed
         if unstaged := results[0].get("failed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -144,7 +145,8 @@ def run(context: typer.Context, source: SourceOption = "", until: UntilOption = 
         if (left := len(todo) - len(result["extracts"])) > 0 and not failed:
             output.line(f"{left:,} planned intervals are left for the next run: run_minutes is over")
         new_tables.report_new_tables(output, found)
-        report_tables(output, result["materialise"])
+        with suppress(typer.Exit) if failed else nullcontext():  # the error of the log comes last
+            report_tables(output, result["materialise"])
     elif not failed:
         intervals = [interval.model_dump() for interval in todo]
         unloaded = [one.model_dump(mode="json") for one in found]

@@ -19,7 +19,8 @@ from loader.airflow.reports.notifier_calls import send
 from loader.airflow.tasks import check_runway, check_tables
 from loader.error_page import ErrorLinks
 from loader.errors import DataError, RetryableError
-from loader.pipeline import Statement
+from loader.pipeline import AppliedUpTo, Statement
+from loader.pipeline.reports.applied_statements import AppliedStatements
 from loader.source.retention import RunwayTooShort
 from loader.staging.notes.quarantine import Quarantine
 from tests.dags.conftest import Site, Task
@@ -211,6 +212,29 @@ def test_many_tables_are_told_in_few_messages(
     source_notifier.quarantines(settings_of("shop"))
     assert lines(sent)[19:] == ["table shop.t19 of source shop is quarantined", "5 more events of source shop"]
     assert len(notices.values["quarantines"]) == 25
+
+
+def test_statements_that_were_sent_are_not_sent_again_with_those_that_were_not(
+    source_notifier: SourceNotifier, notices: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = tuple(Statement(f"binlog.000001:{place}", "ALTER TABLE a", ("shop.a",)) for place in (100, 200, 300))
+    found = AppliedStatements(statements, AppliedUpTo(stop_seqno=9))
+    monkeypatch.setattr("loader.pipeline.applied_statements", lambda *_: found)
+    tried: list[str] = []
+    refused = {"binlog.000001:200"}
+
+    def send_some(_notifier: object, _context: object, event: Event) -> bool:
+        tried.append(event.position)
+        return event.position not in refused
+
+    monkeypatch.setattr(notifications, "send", send_some)
+    settings: Any = None
+    for _ in range(2):
+        source_notifier.schema_changes(settings, 0)
+    refused.clear()
+    source_notifier.schema_changes(settings, 0)
+    assert [place.rpartition(":")[2] for place in tried] == ["100", "200", "300", "200", "200"]
+    assert notices.values == {"schema_changes": {"stop_seqno": 9, "behind": {}}}
 
 
 def test_a_schema_change_is_told_once_the_warehouse_has_it(
