@@ -114,15 +114,6 @@ class Source(Section):
         return self
 
     @model_validator(mode="after")
-    def _run_ends_in_time(self) -> Source:
-        if self.run_minutes >= (limit := 60 * self.airflow.timeout_hours.delta):
-            raise ValueError(
-                f"run_minutes must be below {limit:g} minutes, the time limit of a task (airflow.timeout_hours.delta):"
-                " a run with a long backlog would end before it merges anything"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _files_given(self) -> Source:
         if self.transport == "file" and not self.log_files:
             raise ValueError(

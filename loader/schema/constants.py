@@ -139,16 +139,18 @@ def _decimal(column: ColumnDefinition, default: Default) -> str | None:
         return None  # outside strict mode the server stores 0 for a default in parentheses
     sign, digits, exponent = value.as_tuple()
     whole = len(digits) + int(exponent)
-    if -int(exponent) > column.scale or whole > column.size - column.scale:
+    if -int(value.normalize().as_tuple().exponent) > column.scale or whole > column.size - column.scale:
         return None
     text = f"{abs(value):.{column.scale}f}"
     return f"-{text}" if sign and value else text
 
 
 def _float(column: ColumnDefinition, default: Default) -> str | None:
-    if column.rounded or default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
+    if default.kind not in {"string", "number"} or not _FRACTIONAL.fullmatch(default.text):
         return None
     value = float(default.text)
+    if column.rounded and value:
+        return None
     if default.text.startswith("-") and not value:
         return None  # MariaDB stores 0 for it, and MySQL -0
     if column.positive and value < 0:

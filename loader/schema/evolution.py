@@ -31,6 +31,7 @@ from loader.schema.type_preservation import (
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
+_LAST_SHOWN = 0xFFFF
 _HIDDEN_CHANGES = "the log does not show how ALTER TABLE changed the rows"
 
 
@@ -296,11 +297,18 @@ def _differences(state: _State, new: TableSchema) -> Iterator[str]:
         yield f"the key is ({', '.join(new.key)}), not ({', '.join(state.key.columns)})"
 
 
+def _shown_by_catalog(label: str) -> str:
+    """Return a label as information_schema shows it, whose character set ends at U+FFFF."""
+    return "".join("?" if ord(character) > _LAST_SHOWN else character for character in label)
+
+
 def _agrees(column: Column, told: Column) -> bool:
     # CONVERT TO CHARACTER SET may choose a longer TEXT type, even in an earlier interval. No value changes.
     if {column.type, told.type} <= set(GROWING_TEXTS) and GROWING_TEXTS.index(told.type) >= GROWING_TEXTS.index(
         column.type
     ):
         column = replace(column, type=told.type)
+    if tuple(map(_shown_by_catalog, told.labels)) == column.labels:
+        column = replace(column, labels=told.labels)
     # A column without a character set in the statement has that of the table.
     return (column if column.charset else replace(column, charset=told.charset)) == told

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError
 from loader.model.position import Position
-from loader.model.table import TableName
+from loader.model.table import Column, TableName
 from loader.schema.alteration import Key
 from loader.schema.history import KnownTable
 from loader.settings import SourceSettings
@@ -23,6 +24,8 @@ from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
 from loader.transport.server.connection import connected
 
 _TRIES = 5
+_BEYOND_UFFFF = {"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"}
+"""The character sets with characters beyond U+FFFF. The character set of information_schema has none."""
 
 
 def read_at_log_end(connection: Connection[Any], settings: SourceSettings) -> tuple[Schemas, Position]:
@@ -104,4 +107,14 @@ def _read(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> S
 def _known(found: ServerTable) -> KnownTable:
     if found.schema is None:
         return KnownTable(None, Key((), sure=True), found.charset, found.why)
-    return KnownTable.of(found.schema, primary=found.primary, others=found.others, charset=found.charset)
+    known = KnownTable.of(found.schema, primary=found.primary, others=found.others, charset=found.charset)
+    doubtful = [column.name for column in found.schema.columns if _has_doubtful_labels(column)]
+    if not doubtful:
+        return known
+    columns = (replace(one, labels=()) if one.name in doubtful else one for one in found.schema.columns)
+    why = f"the server shows ? for characters beyond U+FFFF in the labels of {', '.join(doubtful)}"
+    return replace(known, schema=replace(found.schema, columns=tuple(columns)), why=why)
+
+
+def _has_doubtful_labels(column: Column) -> bool:
+    return column.charset in _BEYOND_UFFFF and any("?" in label for label in column.labels)

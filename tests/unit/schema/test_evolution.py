@@ -96,6 +96,9 @@ ORIGINS: dict[str, dict[str, Origin]] = {
     "MODIFY a TINYTEXT": {"a": ColumnOrigin("a", longest=63)},
     "MODIFY b DATETIME(6)": {"b": ColumnOrigin("B")},
     "ADD x INT NOT NULL, ADD y DECIMAL(9,2) DEFAULT 1": {"x": ConstantOrigin("0"), "y": ConstantOrigin("1.00")},
+    "ADD x FLOAT(9,2) NOT NULL DEFAULT '0.00', ADD y DECIMAL(9,2) DEFAULT 1.500": {
+        "x": ConstantOrigin("0"), "y": ConstantOrigin("1.50"),
+    },
     "ADD x INT, ADD PRIMARY KEY (id, x)": {"x": ConstantOrigin("0")},
     "ADD x ENUM('p','q') NOT NULL, ADD y SET('p','q') DEFAULT 'q,p'": {"x": ConstantOrigin("p"), "y": ConstantOrigin("p,q")},
     "ADD x DATETIME(2) DEFAULT '2024-01-02 03:04:05.6'": {"x": ConstantOrigin("2024-01-02 03:04:05.60")},
