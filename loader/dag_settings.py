@@ -11,18 +11,30 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from loader.secret import names_secret
 
 _PRESETS = "hourly|daily|weekly|monthly|quarterly|yearly|continuous"
-_SCHEDULE = re.compile(rf"|[1-9]\d{{0,4}}[mhd]|@({_PRESETS})|asset:\S.*|\S+( \S+){{4}}")
+_SCHEDULE = re.compile(rf"|[1-9]\d{{0,4}}[mhd]|@({_PRESETS})|asset:\S.*")
+_CRON_FIELD, _CRON_VALUE = re.compile(r"[\w*/,#?-]+"), re.compile(r"(?<![/#\w])\d+")
+_CRON_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+"""Of the fields of a cron expression: minute, hour, day, month, day of the week."""
 _CLASS = re.compile(r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _NOT_IN_KEYS = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def _schedule(value: str) -> str:
-    if not _SCHEDULE.fullmatch(value):
+    if not _SCHEDULE.fullmatch(value) and not _is_cron(value):
         raise ValueError(
             "write an interval (5m, 2h, 1d), a cron expression, @daily or another preset,"
             " asset:NAME, or nothing for runs that people trigger"
         )
     return value
+
+
+def _is_cron(value: str) -> bool:
+    """Return whether a text is a cron expression with possible values. Another one would stop all DAGs of the file."""
+    fields = value.split(" ")
+    return len(fields) == len(_CRON_RANGES) and all(
+        _CRON_FIELD.fullmatch(field) and all(low <= int(found) <= high for found in _CRON_VALUE.findall(field))
+        for field, (low, high) in zip(fields, _CRON_RANGES, strict=True)
+    )
 
 
 def _class(value: str) -> str:

@@ -7,8 +7,23 @@ from pydantic import ValidationError
 
 from loader.dag_settings import DagSettings, Schedules, dag_key, load_pool_of, pool_of
 
-GOOD = ["", "5m", "36h", "1d", "@daily", "@continuous", "*/5 * * * *", "0 3 * * 1-5", "asset:orders", "asset:s3://a/b"]
+GOOD = [
+    "*/5 0-23/2 1,15 JAN-DEC MON-FRI",
+    "0 0 L * 7",
+    "59 23 31 12 0",
+    "",
+    "5m",
+    "36h",
+    "1d",
+    "@daily",
+    "@continuous",
+    "*/5 * * * *",
+    "0 3 * * 1-5",
+    "asset:orders",
+    "asset:s3://a/b",
+]
 WRONG = ["0m", "5", "5 m", "5s", "@dayly", "* * * *", "asset:", "None"]
+WRONG += ["0 25 * * *", "60 * * * *", "0 0 0 * *", "0 0 1-32 * *", "0 0 * 1,13 *", "0 0 * * 8", "! * * * *", "* *  * *"]
 
 
 @pytest.mark.parametrize("schedule", GOOD)
