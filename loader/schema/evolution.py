@@ -31,7 +31,6 @@ from loader.schema.type_preservation import (
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
-_LAST_SHOWN = 0xFFFF
 _HIDDEN_CHANGES = "the log does not show how ALTER TABLE changed the rows"
 
 
@@ -298,8 +297,8 @@ def _differences(state: _State, new: TableSchema) -> Iterator[str]:
 
 
 def _shown_by_catalog(label: str) -> str:
-    """Return a label as information_schema shows it, whose character set ends at U+FFFF."""
-    return "".join("?" if ord(character) > _LAST_SHOWN else character for character in label)
+    """Return a label as information_schema shows it, whose character set is utf8mb3."""
+    return "".join(character if character <= "\uffff" else "?" for character in label)
 
 
 def _agrees(column: Column, told: Column) -> bool:

@@ -60,7 +60,7 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
 
 
 def another_server_error(expected: Identity, found: Identity) -> AnotherServer:
-    """Return the error of a server that is not the one that the chain was read from."""
+    """Return the error for another server than the one that the chain was read from."""
     return AnotherServer(
         "the source is another server than before, so known positions are meaningless",
         why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
@@ -151,7 +151,7 @@ def check_not_purged(connection: Connection[Any], gtids: str, archived: str = ""
         archived: the GTIDs that were logged before the oldest file of the server, if an archive has those files.
 
     Raises:
-        LogPurged: some transactions are in neither, for example those that a replica of MySQL did not log.
+        LogPurged: some transactions are in neither, for example because a MySQL replica did not log them.
     """
     if not gtids:
         return

@@ -1,4 +1,4 @@
-"""Reading parts of an open log file: exactly so many bytes, and whole events in pieces."""
+"""Reads from an open log file: an exact number of bytes, or an event in pieces."""
 
 from __future__ import annotations
 

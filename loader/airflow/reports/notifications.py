@@ -61,7 +61,7 @@ class SourceNotifier:
         noted = self._notices.get("schema_changes")
         before = AppliedUpTo.model_validate(noted) if noted else AppliedUpTo(stop_seqno=since)
         found = applied_statements(settings, before)
-        known = set(self._notices.get("schema_changes.sent") or ())
+        known = set((found.statements and self._notices.get("schema_changes.sent")) or ())
         new = {key: one for one in found.statements if (key := f"{one.position} {', '.join(one.tables)}") not in known}
         sent = self._send([self._events.schema_change(one) for one in new.values()])
         if not all(sent):
@@ -69,7 +69,8 @@ class SourceNotifier:
                 "schema_changes.sent", sorted(known.union(key for key, done in zip(new, sent, strict=True) if done))
             )
             return
-        self._notices.end("schema_changes.sent")
+        if known:
+            self._notices.end("schema_changes.sent")
         if found.applied != before:
             self._notices.put("schema_changes", found.applied.model_dump(mode="json"))
 

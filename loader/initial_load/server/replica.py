@@ -25,7 +25,6 @@ from loader.transport.server.connection import connected
 
 _WAIT_SECONDS = 10
 _LONGEST_SECONDS = 600
-_WAIT_ON_MYSQL = "WAIT_FOR_EXECUTED_GTID_SET"
 _LOG = logging.getLogger(__name__)
 
 
@@ -58,7 +57,15 @@ def check_reader(connection: Connection[Any], plan: LoadPlan) -> None:
         check_identity(connection, plan.identity)
         return
     check_complete(connection, plan.identity)
-    _wait_for_gtids(connection, plan)
+    behind = RetryableError(
+        "the replica does not have the transactions of its source up to the position of the load",
+        why=f"it lacks some of {plan.gtids}",
+        hint="check the replication (SHOW REPLICA STATUS), or remove read_from of the source; then run again",
+        table=plan.name,
+        position=plan.position,
+    )
+    waiting = f"table {plan.name}: waiting for the replica to reach the position {plan.position}"
+    _wait_for_gtids(connection, plan.gtids, waiting, behind)
 
 
 def wait_for_reader(source: ServerAddress, reader: ServerAddress, plan: LoadPlan) -> None:
@@ -89,17 +96,15 @@ def wait_until_logged(source: Connection[Any], reader: Connection[Any], plan: Lo
     if identity.kind == "mariadb" or identity.same_server(plan.identity):
         return
     gtids = _replicated_gtids(reader, identity)
-    until = time.monotonic() + _LONGEST_SECONDS
-    while not _has_gtids(source, _WAIT_ON_MYSQL, gtids):
-        if time.monotonic() > until:
-            raise RetryableError(
-                "the replica has transactions that the source does not have",
-                why=f"the source lacks some of {gtids}",
-                hint="if the source follows another server, check its replication (SHOW REPLICA STATUS); otherwise name"
-                " another replica in read_from of the source, or remove read_from; then run again",
-                table=plan.name,
-            )
-        _LOG.info("table %s: waiting for the source to have the transactions of the replica", plan.name)
+    ahead = RetryableError(
+        "the replica has transactions that the source does not have",
+        why=f"the source lacks some of {gtids}",
+        hint="if the source follows another server, check its replication (SHOW REPLICA STATUS); otherwise name another"
+        " replica in read_from of the source, or remove read_from; then run again",
+        table=plan.name,
+    )
+    waiting = f"table {plan.name}: waiting for the source to have the transactions of the replica"
+    _wait_for_gtids(source, gtids, waiting, ahead)
 
 
 def _replicated_gtids(connection: Connection[Any], identity: Identity) -> str:
@@ -159,20 +164,15 @@ def check_complete(connection: Connection[Any], source: Identity) -> None:
         )
 
 
-def _wait_for_gtids(connection: Connection[Any], plan: LoadPlan) -> None:
+def _wait_for_gtids(connection: Connection[Any], gtids: str, waiting: str, missing: RetryableError) -> None:
+    """Return once a server has the transactions. Log that it is waited for, and raise the error after ten minutes."""
     mariadb = read_identity(connection).kind == "mariadb"
-    wait = "MASTER_GTID_WAIT" if mariadb else _WAIT_ON_MYSQL
+    wait = "MASTER_GTID_WAIT" if mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
     until = time.monotonic() + _LONGEST_SECONDS
-    while not _has_gtids(connection, wait, plan.gtids):
+    while not _has_gtids(connection, wait, gtids):
         if time.monotonic() > until:
-            raise RetryableError(
-                "the replica does not have the transactions of its source up to the position of the load",
-                why=f"it lacks some of {plan.gtids}",
-                hint="check the replication (SHOW REPLICA STATUS), or remove read_from of the source; then run again",
-                table=plan.name,
-                position=plan.position,
-            )
-        _LOG.info("table %s: waiting for the replica to reach the position %s", plan.name, plan.position)
+            raise missing
+        _LOG.info("%s", waiting)
 
 
 def _has_gtids(connection: Connection[Any], wait: str, gtids: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
+from loader.binlog.values.codepages import is_encodable
 from loader.errors import RetryableError
 from loader.model.position import Position
 from loader.model.table import Column, TableName
@@ -24,8 +25,7 @@ from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
 from loader.transport.server.connection import connected
 
 _TRIES = 5
-_BEYOND_UFFFF = {"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"}
-"""The character sets with characters beyond U+FFFF. The character set of information_schema has none."""
+_BEYOND_UFFFF = "\U00010000"
 
 
 def read_at_log_end(connection: Connection[Any], settings: SourceSettings) -> tuple[Schemas, Position]:
@@ -117,4 +117,5 @@ def _known(found: ServerTable) -> KnownTable:
 
 
 def _has_doubtful_labels(column: Column) -> bool:
-    return column.charset in _BEYOND_UFFFF and any("?" in label for label in column.labels)
+    """Return whether labels can have characters that information_schema cannot show: its character set is utf8mb3."""
+    return any("?" in label for label in column.labels) and is_encodable(column.charset, _BEYOND_UFFFF)
