@@ -20,7 +20,7 @@ from tests.chaos.comparison.history_starts import is_noted
 from tests.chaos.comparison.tables import location
 from tests.chaos.cures.commands import is_gone
 from tests.chaos.faults.choice import BEFORE, choose
-from tests.chaos.faults.replica import start_replica, take_over, take_over_dead
+from tests.chaos.faults.replica import start_replica, take_over, take_over_dead, why_stopped
 from tests.chaos.quiet_point import QuietPoint
 from tests.chaos.scenario import Scenario
 from tests.chaos.statements import ddl
@@ -127,6 +127,14 @@ class Run:
             self.say(f"  gone before it was read: {arguments}")
         elif ended.code != -9:
             self.quiet.judge(ended)
+
+    def has_replica(self) -> bool:
+        """Return whether a replica can take over; give up one that stopped by itself."""
+        if self.replica and (why := why_stopped(self.replica)):
+            self.say(f"  the replica stopped, and is given up: {why[:300]}")
+            self.replica.kill()
+            self.replica = None
+        return self.replica is not None
 
     def fail_over(self) -> None:
         """Promote the replica; the loader and all writers use it from now on."""

@@ -187,7 +187,7 @@ def several(run: Run, rng: Random) -> None:
 
 def failed_over(run: Run, rng: Random) -> None:
     """The replica takes over, with or without a delta since; the old server becomes its replica."""
-    if run.replica is None:
+    if not run.has_replica():
         return
     run.say("  the replica takes over")
     run.fail_over()
@@ -197,7 +197,7 @@ def failed_over(run: Run, rng: Random) -> None:
 
 def primary_lost(run: Run, rng: Random) -> None:
     """The server dies for good while it is written to, and the replica takes over with what it has."""
-    if run.replica is None:
+    if not run.has_replica():
         return
     seconds = rng.uniform(0, 12)
     run.say(f"  the server is lost {seconds:.1f} s after the start of a delta")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
+from pymysql.cursors import DictCursor
 
 from infra.servers import Options, Server, start_server
 from infra.servers.process import wait_until
@@ -35,6 +36,19 @@ def follow(primary: Server, replica: Server) -> None:
             " MASTER_USE_GTID=slave_pos",
             "START SLAVE",
         )
+
+
+def why_stopped(replica: Server) -> str:
+    """Return the error with which a replica stopped by itself, or an empty text.
+
+    Statements that are logged as such, and cascades of foreign keys, can change other rows on a replica. It stops at a
+    later change that does not fit its rows.
+    """
+    connection = pymysql.connect(host=replica.host, port=replica.port, user=replica.user, cursorclass=DictCursor)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SHOW REPLICA STATUS")
+        (status,) = cursor.fetchall()
+    return str(status["Last_SQL_Error"])
 
 
 def take_over_dead(replica: Server) -> None:
