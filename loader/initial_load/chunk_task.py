@@ -10,7 +10,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.initial_load.chunks import check_offsets, chunk_query
+from loader.initial_load.chunks import check_offsets, chunk_conditions, chunk_query
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads
@@ -65,7 +65,10 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
         reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hex_fallback=hex_fallback)
         with definition_locked(connection, plan) if plan.key else nullcontext():
             check_offsets(connection, plan, number)
-            rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
+            rows = sum(
+                reader.read(chunk_query(plan, condition), lambda lines: writer.write(definition, lines))
+                for condition in chunk_conditions(connection, plan, number)
+            )
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
     _LOG.debug("table %s: chunk %d has %d rows", plan.name, number, rows)
     return Loads(store, plan.source, plan.generation).finish(plan, LoadedChunk(number=number, file=file))

@@ -8,7 +8,7 @@ from pymysql.connections import Connection
 
 from loader.errors import StagedDataError, UnsupportedError
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keys import range_condition
+from loader.initial_load.keys import middle_condition, range_condition, range_parts
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.source.schemas import quote_name, quote_table
@@ -34,8 +34,21 @@ def select_expression(column: Column) -> str:
     return f"CAST({name} AS CHAR)" if column.type in ADDRESS_BYTES else name
 
 
-def chunk_query(plan: LoadPlan, number: int) -> str:
-    """Return the statement that reads a chunk.
+def chunk_conditions(connection: Connection[Any], plan: LoadPlan, number: int) -> tuple[str, ...]:
+    """Return conditions that a row of a chunk fulfils exactly one of, in the order of the key.
+
+    Raises:
+        MySQLError: from the driver.
+    """
+    lower, upper = plan.chunk(number)
+    middle = middle_condition(plan, lower, upper)
+    if middle and not query(connection, sql("initial_load/any_row").format(**_place(plan, middle))):
+        return (range_condition(plan, lower, upper),)
+    return range_parts(plan, lower, upper)
+
+
+def chunk_query(plan: LoadPlan, condition: str) -> str:
+    """Return the statement that reads the rows of a chunk that fulfil a condition.
 
     Raises:
         StagedDataError: the plan selects other expressions than the loader would.
@@ -47,14 +60,14 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
             hint=f"check who else can write to the store, then: {plan.name.load_again}",
             table=plan.name,
         )
-    return sql("initial_load/chunk").format(columns=", ".join(plan.select), **_place(plan, number))
+    return sql("initial_load/chunk").format(columns=", ".join(plan.select), **_place(plan, condition))
 
 
-def _place(plan: LoadPlan, number: int) -> dict[str, str]:
+def _place(plan: LoadPlan, condition: str) -> dict[str, str]:
     return {
         "table": quote_table(plan.name),
         "index": f" FORCE INDEX ({quote_name(plan.index)})" if plan.key else "",
-        "range": range_condition(plan, *plan.chunk(number)),
+        "range": condition,
     }
 
 
@@ -66,7 +79,8 @@ def check_offsets(connection: Connection[Any], plan: LoadPlan, number: int) -> N
     """
     names = [f"CAST({quote_name(name)} AS CHAR)" for name in plan.offset_texts]
     texts = " OR ".join(f"{name} LIKE '%{sign}__:__%'" for name in names for sign in "+-")
-    if names and query(connection, sql("initial_load/offset_text").format(texts=texts, **_place(plan, number))):
+    place = _place(plan, range_condition(plan, *plan.chunk(number)))
+    if names and query(connection, sql("initial_load/offset_text").format(texts=texts, **place)):
         raise UnsupportedError(
             "virtual columns may convert texts with a time zone offset to the time zone of the session",
             why=f"rows have such texts in {', '.join(plan.offset_texts)}; the log has the values of the sessions that"

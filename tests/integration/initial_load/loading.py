@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from loader.initial_load.chunks import chunk_query
+from loader.initial_load.chunks import chunk_conditions, chunk_query
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.load_planner import plan_load
 from loader.initial_load.result_set.reader import ResultReader, prepare_session
@@ -49,7 +49,14 @@ def read_chunks(source: SourceServer, plan: LoadPlan) -> list[list[bytes]]:
     with source.connected() as connection:
         prepare_session(connection)
         reader = ResultReader(connection, plan.definition, b"")
-        return [_read(reader, chunk_query(plan, number)) for number in range(plan.chunks)]
+        return [
+            [
+                line
+                for condition in chunk_conditions(connection, plan, number)
+                for line in _read(reader, chunk_query(plan, condition))
+            ]
+            for number in range(plan.chunks)
+        ]
 
 
 def staged_keys(root: Path, table: str) -> list[int]:

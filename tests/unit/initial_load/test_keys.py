@@ -7,7 +7,7 @@ import pytest
 from loader.errors import StagedDataError
 from loader.initial_load.chunks import chunk_query, select_expression
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.initial_load.keys import bound_expression, literal, range_condition
+from loader.initial_load.keys import bound_expression, literal, middle_condition, range_condition, range_parts
 from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 
@@ -111,11 +111,62 @@ def test_what_is_fetched() -> None:
 
 
 def test_the_statement_of_a_chunk() -> None:
-    made = plan("i", bounds=(("5",), ("9",)))
-    assert [chunk_query(made, number).splitlines() for number in range(made.chunks)] == [
-        ["SELECT `i`, `a``b`, `e`, `d`, `x`, `s`", "FROM `sh``op`.`t` FORCE INDEX (`PRIMARY`)", f"WHERE {condition}"]
-        for condition in ("(`i` <= 5)", "(`i` > 5) AND (`i` <= 9)", "(`i` > 9)")
+    assert chunk_query(plan("i"), "`i` > 5").splitlines() == [
+        "SELECT `i`, `a``b`, `e`, `d`, `x`, `s`",
+        "FROM `sh``op`.`t` FORCE INDEX (`PRIMARY`)",
+        "WHERE `i` > 5",
     ]
+
+
+DAYS = ("2024-01-01", "2024-01-02")
+
+
+@pytest.mark.parametrize(
+    ("key", "lower", "upper", "parts"),
+    [
+        ("i", None, None, ["TRUE"]),
+        ("i", ("5",), None, ["`i` > 5"]),
+        ("i", None, ("5",), ["`i` <= 5"]),
+        ("i", ("5",), ("9",), ["(`i` > 5) AND (`i` <= 9)"]),
+        ("id", ("5", DAYS[0]), None, ["`i` = 5 AND `d` < '2024-01-01'", "`i` > 5"]),
+        ("id", None, ("5", DAYS[0]), ["`i` < 5", "`i` = 5 AND `d` >= '2024-01-01'"]),
+        (
+            "id",
+            ("5", DAYS[0]),
+            ("9", DAYS[1]),
+            ["`i` = 5 AND `d` < '2024-01-01'", "`i` > 5 AND `i` < 9", "`i` = 9 AND `d` >= '2024-01-02'"],
+        ),
+        ("id", ("5", DAYS[1]), ("5", DAYS[0]), ["(`i` = 5) AND (`d` < '2024-01-02') AND (`d` >= '2024-01-01')"]),
+        (
+            "xid",
+            ("00", "5", DAYS[1]),
+            ("00", "6", DAYS[0]),
+            [
+                "`x` = X'00' AND `i` = 5 AND `d` < '2024-01-02'",
+                "`x` = X'00' AND `i` > 5 AND `i` < 6",
+                "`x` = X'00' AND `i` = 6 AND `d` >= '2024-01-01'",
+            ],
+        ),
+        (
+            "xid",
+            ("00", "5", DAYS[1]),
+            ("01", "6", DAYS[0]),
+            [
+                "`x` = X'00' AND `i` = 5 AND `d` < '2024-01-02'",
+                "`x` = X'00' AND `i` > 5",
+                "`x` > X'00' AND `x` < X'01'",
+                "`x` = X'01' AND `i` < 6",
+                "`x` = X'01' AND `i` = 6 AND `d` >= '2024-01-01'",
+            ],
+        ),
+    ],
+)
+def test_a_range_in_parts(key: str, lower: Bound | None, upper: Bound | None, parts: list[str]) -> None:
+    """Column `d` is descending in all these keys."""
+    made = plan(*key, falling="d")
+    assert list(range_parts(made, lower, upper)) == parts
+    middle = middle_condition(made, lower, upper)
+    assert middle == (parts[len(parts) // 2] if lower and upper and len(parts) > 1 else None)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +174,7 @@ def test_the_statement_of_a_chunk() -> None:
 )
 def test_a_plan_in_the_store_reads_nothing_but_its_columns(select: tuple[str, ...]) -> None:
     with pytest.raises(StagedDataError, match="selects other expressions"):
-        chunk_query(plan("i").model_copy(update={"select": select}), 0)
+        chunk_query(plan("i").model_copy(update={"select": select}), "TRUE")
 
 
 @pytest.mark.parametrize(

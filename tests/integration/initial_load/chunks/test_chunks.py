@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.initial_load.chunks import chunk_query
+from loader.initial_load.chunks import chunk_conditions, chunk_query
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keys import range_condition
 from loader.initial_load.whole_table import load_whole_table
@@ -89,6 +89,11 @@ KEYS: dict[str, tuple[str, list[str]]] = {
         "k VARCHAR(9), k2 INT",
         [f"{word}, {n}" for word in strings(["a", "A", "b", "Bß"]) for n in range(-20, 20)],
     ),
+    "texts equal by collation": (
+        "k VARCHAR(9), k2 VARCHAR(9), k3 INT",
+        [f"'{'aAáÁbB'[n * 7 % 6]}', '{'cCçdD'[n * 3 % 5]}{' ' * (n % 2)}', {n}" for n in range(300)],
+    ),
+    "zeros": ("k DOUBLE, k2 INT", [f"{('-0e0', '0e0', '-1e0', '1e0')[n % 4]}, {n}" for n in range(100)]),
     "enum set": (
         "k ENUM('z', 'y', 'x,\\'') NOT NULL, k2 SET('q', 'p', 'o'), k3 BIT(4), k4 INT",
         [f"{n % 4}, {n % 8}, {n % 15}, {n}" for n in range(300)],
@@ -246,16 +251,16 @@ def test_the_server_finds_chunks_by_the_key(source: SourceServer, tmp_path: Path
     plan = plan_of(source, tmp_path, "t", 300)
     middle = plan.chunks // 2
     traditional = "FORMAT=TRADITIONAL" if source.kind == "mysql" else ""
-    explained = source.run(f"EXPLAIN {traditional} {chunk_query(plan, middle)}")[0]
-    kinds = [str(value) for value in explained]
-    assert "range" in kinds
-    assert "PRIMARY" in kinds
-    assert "filesort" not in kinds[-1]
+    with source.connected() as connection:
+        statements = [chunk_query(plan, part) for part in chunk_conditions(connection, plan, middle)]
+    for statement in statements:
+        kinds = [str(value) for value in source.run(f"EXPLAIN {traditional} {statement}")[0]]
+        assert {"range", "ref"} & set(kinds)
+        assert "PRIMARY" in kinds
+        assert "filesort" not in kinds[-1]
     # What the server reads for a chunk is the chunk, and for its bound no more.
-    for statement, most in (
-        (chunk_query(plan, middle), 300 + 10),
-        (f"SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE {range_condition(plan, *plan.chunk(middle))}", 300 + 10),
-    ):
-        counted = source.run("FLUSH STATUS", statement, "SHOW SESSION STATUS LIKE 'Handler_read%'")
-        assert sum(int(value) for _, value in counted) <= most
+    count_rows = f"SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE {range_condition(plan, *plan.chunk(middle))}"
+    for statements_read in (statements, [count_rows]):
+        counted = source.run("FLUSH STATUS", *statements_read, "SHOW SESSION STATUS LIKE 'Handler_read%'")
+        assert sum(int(value) for _, value in counted) <= 300 + 10
     assert count == 3000

@@ -98,7 +98,7 @@ def test_a_load_of_a_table_without_a_key(source: SourceServer, tmp_path: Path) -
     head = line_head(plan.seqno, plan.taken_at)
     lines = (tmp_path / file.key).read_bytes().splitlines()
     assert Counter(lines) == {head + b'1,"x"': 2, head + b"\\N,\\N": 1}
-    assert chunk_query(plan, 0).split() == f"SELECT `a`, `b` FROM `{source.schema}`.`t` WHERE TRUE".split()
+    assert chunk_query(plan, "TRUE").split() == f"SELECT `a`, `b` FROM `{source.schema}`.`t` WHERE TRUE".split()
     source.run("CREATE TABLE other (a INT) ENGINE=MyISAM")
     with pytest.raises(UnsupportedError, match="engine MyISAM"):
         load_whole_table(spec, source.name("other"), "one")
