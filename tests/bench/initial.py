@@ -58,13 +58,16 @@ def run(
 ) -> Cost:
     """Run a program until it ends, with its standard output in `<folder>/output`.
 
+    Python may keep the compiled modules of a checkout, as it has those of an installed package.
+
     Raises:
         subprocess.CalledProcessError: it failed.
     """
     peak, done = [0.0], Event()
     began = time.monotonic()
     with (folder / "output").open("wb") as output, (folder / "errors").open("wb") as errors:
-        process = subprocess.Popen(argv, stdout=output, stderr=errors, env={**os.environ, **(environ or {})})
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        process = subprocess.Popen(argv, stdout=output, stderr=errors, env={**own, **(environ or {})})
         watching = Thread(target=_watch, args=(process.pid, peak, done))
         watching.start()
         try:
