@@ -87,6 +87,12 @@ class NotifierSettings(_Section):
             raise ValueError(f"arguments have secrets: {', '.join(secrets)}; name a connection of Airflow instead")
         return self
 
+    @model_validator(mode="after")
+    def _arguments_of_a_class(self) -> NotifierSettings:
+        if self.arguments and not self.type:
+            raise ValueError("arguments need a type: the dotted name of the notifier's class")
+        return self
+
 
 def _keys(value: object) -> Iterator[str]:
     """Yield the keys of a value of TOML, however deep they are."""
@@ -128,6 +134,12 @@ class DagSettings(_Section):
     pause_on_failure: bool = False
     max_lag_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     notifier: NotifierSettings = NotifierSettings()
+
+    @model_validator(mode="after")
+    def _lag_is_notified(self) -> DagSettings:
+        if self.max_lag_minutes and not self.notifier.type:
+            raise ValueError("max_lag_minutes needs notifier.type: only a notifier tells about the lag")
+        return self
 
 
 def dag_key(source: str) -> str:

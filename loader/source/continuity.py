@@ -41,7 +41,9 @@ class LogReplaced(GapError):
 
 
 class Errant(GapError):
-    """The new server has transactions of its own before transactions that were read from the old server."""
+    """The new server has transactions of its own, `gtids`, before transactions that were read from the old server."""
+
+    gtids: str = ""
 
 
 class ServerRestored(GapError):
@@ -186,13 +188,15 @@ def log_replaced_error(position: Position, difference: str) -> LogReplaced:
 
 def errant_error(source: str, gtids: str) -> Errant:
     """Return the error of a new server with transactions that the old server never had."""
-    return Errant(
+    error = Errant(
         "the new server has errant transactions before transactions that were read from the old server",
         why=f"transactions {gtids}: applied now, they could overwrite later changes of the same rows",
         hint=f"loader follow --source {source} --accept {gtids}; it skips them,"
         " so load the tables that they changed again",
         source=source,
     )
+    error.gtids = gtids
+    return error
 
 
 def unfollowed_error(source: str, position: Position, why: str) -> AnotherServer:

@@ -91,8 +91,17 @@ def _check_log(
     return None
 
 
-def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
+def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation) -> Generation:
     """Create the generation that continues after everything staged of `old`, on the server that the source has now.
+
+    Raises:
+        GapError: see `_generation_after`.
+    """
+    return chain.begin(_generation_after(settings, chain, old))
+
+
+def _generation_after(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
+    """Return the generation that continues after everything staged of `old`, on the server that the source has now.
 
     `accepted`: transactions that only the new server has, and that are skipped.
 
@@ -125,7 +134,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
     if why := _explain_unknown_start(settings, known.gtids, start):
         raise continuity.unfollowed_error(settings.name, known.position, why)
     _check_errant(settings, old, known, (start, end), accepted, server_id)
-    return _begin_at(settings, chain, old, known, start, accepted)
+    return _generation_at(settings, chain, old, known, start, accepted)
 
 
 def check_start(settings: SourceSettings, gtids: str, start: Position) -> None:
@@ -155,8 +164,8 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
     """Create a generation on the server that the source has now, and skip transactions that only this server has.
 
     Raises:
-        UsageError: the text is no GTID set, the server lacks these transactions, or it is the server that is read
-            already.
+        UsageError: the text is no GTID set, or has transactions that the server lacks or that are not errant. Or the
+            server is read already.
         GapError: as `follow_server`.
     """
     chain = chain_of(settings)
@@ -171,7 +180,19 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
                 hint="SELECT @@global.gtid_executed (MariaDB: @@global.gtid_binlog_pos) lists its transactions",
                 source=settings.name,
             )
-    return follow_server(settings, chain, old, accepted)
+    try:
+        _generation_after(settings, chain, old)
+        errant = ""
+    except continuity.Errant as error:
+        errant = error.gtids
+    if others := missing_gtids(accepted, errant):
+        raise UsageError(
+            f"transactions {others} are not errant",
+            why="accepted transactions are skipped, so changes that were not read would be lost",
+            hint="loader run; it continues on this server, or names the errant transactions",
+            source=settings.name,
+        )
+    return chain.begin(_generation_after(settings, chain, old, accepted))
 
 
 def follow_to(settings: SourceSettings, position: Position) -> Generation:
@@ -194,7 +215,7 @@ def follow_to(settings: SourceSettings, position: Position) -> Generation:
     known = chain.newest_checkpoint(old)
     if position != known.position:
         _check_left(settings, old, known)
-    return _begin_at(settings, chain, old, known, position)
+    return chain.begin(_generation_at(settings, chain, old, known, position))
 
 
 def _check_left(settings: SourceSettings, old: Generation, known: Checkpoint) -> None:
@@ -281,7 +302,7 @@ def _first_outside(settings: SourceSettings, gtids: str) -> Position | None:
     return first_outside(settings.server, parse_gtid_set(gtids))
 
 
-def _begin_at(
+def _generation_at(
     settings: SourceSettings,
     chain: PlanChain,
     old: Generation,
@@ -315,7 +336,7 @@ def _begin_at(
     if position < end:
         until = known_until(settings, Interval(position, end), here.gtids, read, identity.uuid)
     # The shift comes last: another run can still plan log of the old generation, and seqnos must rise.
-    generation = Generation(
+    return Generation(
         source=old.source,
         name=chain.name_after(old),
         identity=identity,
@@ -328,7 +349,6 @@ def _begin_at(
         accepted=accepted,
         known_until=until,
     )
-    return chain.begin(generation)
 
 
 def _definitions_after(chain: PlanChain, old: Generation, known: Checkpoint) -> str:

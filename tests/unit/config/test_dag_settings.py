@@ -39,7 +39,15 @@ def test_a_wrong_schedule(schedule: str) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"retries": -1}, {"owner": ""}, {"timeout_hours": {"delta": 0}}, {"notifier": {"type": "Slack"}}, {"pools": "x"}],
+    [
+        {"retries": -1},
+        {"owner": ""},
+        {"timeout_hours": {"delta": 0}},
+        {"notifier": {"type": "Slack"}},
+        {"notifier": {"arguments": {"text": "x"}}},
+        {"max_lag_minutes": 30},
+        {"pools": "x"},
+    ],
 )
 def test_wrong_settings(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

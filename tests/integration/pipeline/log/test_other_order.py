@@ -135,6 +135,9 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint
     with pytest.raises(UsageError, match="not on this server"):
         pipeline.follow_accepting(there.settings, f"{ERRANT}:7")
+    uuid = run(new, "SELECT @@server_uuid")[0][0]
+    with pytest.raises(UsageError, match=f"transactions {uuid}:1 are not errant"):
+        pipeline.follow_accepting(there.settings, f"{ERRANT}:1,{uuid}:1")
     generation = pipeline.follow_accepting(there.settings, f"{ERRANT}:1")
     assert generation.accepted == f"{ERRANT}:1"
     found = there.delta()
@@ -202,6 +205,8 @@ def test_writes_to_a_mariadb_replica_before_what_was_read(
     errant_refused(there, errant)
     logged(new, ("0-2-6", insert(3)))
     errant_refused(there, errant)
+    with pytest.raises(UsageError, match="transactions 0-2-6 are not errant"):
+        pipeline.follow_accepting(there.settings, "0-2-6")
     assert pipeline.follow_accepting(there.settings, errant).accepted == errant
     assert rows(there, there.delta()) == [3]
     run(new, "FLUSH BINARY LOGS", insert(4))
