@@ -113,7 +113,7 @@ class Output:
     def error(self, error: LoaderError, link: str = "") -> None:
         """Print an error: what failed, where, why, what to do, and the link to its explanation if there is one."""
         if self.as_json:
-            typer.echo(exact_json(error.as_dict() | ({"link": link} if link else {})))
+            typer.echo(exact_json(self._complete(error).as_dict() | ({"link": link} if link else {})))
         else:
             self.errors.print("error:", style="red", end=" ")
             self.errors.print(self.text_of(error), markup=False)
@@ -122,7 +122,10 @@ class Output:
 
     def text_of(self, error: LoaderError) -> str:
         """Return the text of an error for people. Its commands name the source if there are several."""
-        return str(error.with_hint(with_source(error.hint, self.source)))
+        return str(self._complete(error))
+
+    def _complete(self, error: LoaderError) -> LoaderError:
+        return error.with_hint(with_source(error.hint, self.source))
 
 
 def warn_renamed(old: str, new: str) -> None:

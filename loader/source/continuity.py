@@ -191,8 +191,7 @@ def errant_error(source: str, gtids: str) -> Errant:
     error = Errant(
         "the new server has errant transactions before transactions that were read from the old server",
         why=f"transactions {gtids}: applied now, they could overwrite later changes of the same rows",
-        hint=f"loader follow --source {source} --accept {gtids}; it skips them,"
-        " so load the tables that they changed again",
+        hint=f"loader follow --accept {gtids}; it skips them, so load the tables that they changed again",
         source=source,
     )
     error.gtids = gtids
@@ -205,6 +204,7 @@ def unfollowed_error(source: str, position: Position, why: str) -> AnotherServer
         "the source is another server than before, and without GTIDs the position in its log is unknown",
         why=why,
         hint="point the source at the old server; or, if you know up to which position of this server everything was"
-        f" read: loader follow --source {source} --at FILE:POS; or {LOAD_ALL_AGAIN}",
+        f" read: loader follow --at FILE:POS; or {LOAD_ALL_AGAIN}",
+        source=source,
         position=position,
     )

@@ -156,8 +156,8 @@ def _check_names(settings: SourceSettings, position: Position, named: bool) -> N
         raise UsageError(
             "the log has no column names, so a chain can only begin at its end",
             why="the columns that tables had at another position are unknown",
-            hint=f"loader begin --source {settings.name} --at end; or set binlog_row_metadata = FULL,"
-            " and begin at a position after that",
+            hint="loader begin --at end; or set binlog_row_metadata = FULL, and begin at a position after that",
+            source=settings.name,
             position=position,
         )
 

@@ -127,7 +127,7 @@ def _generation_after(settings: SourceSettings, chain: PlanChain, old: Generatio
     except NoPlace as error:
         raise continuity.unfollowed_error(settings.name, known.position, error.what) from error
     except ServerCannotTell as error:
-        by_hand = f"loader follow --source {settings.name} --at FILE:POS"
+        by_hand = "loader follow --at FILE:POS"
         hint = f"if you know that nothing is missing: {by_hand}; or {LOAD_ALL_AGAIN}"
         raise continuity.purged_unread_error(error.why or error.what, hint) from error
     start = found or end
@@ -231,7 +231,7 @@ def _check_left(settings: SourceSettings, old: Generation, known: Checkpoint) ->
     raise UsageError(
         "the source is read from this server already, and its log goes on where reading stopped",
         why=f"everything before {known.position} was read, and nothing after it",
-        hint=f"loader run --source {settings.name}; to go over a part of the log again: loader replay",
+        hint="loader run; to go over a part of the log again: loader replay",
         source=settings.name,
     )
 

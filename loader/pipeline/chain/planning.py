@@ -157,7 +157,7 @@ def _too_late_error(source: str, until: Position, planned: Position) -> PlannedB
     return PlannedBeyond(
         f"the log is planned up to {planned}, which is after {until}",
         why="a planned interval does not change",
-        hint=f"loader run --source {source} --until {planned}",
+        hint=f"loader run --until {planned}",
         source=source,
     )
 

@@ -146,7 +146,7 @@ def _read_start(settings: SourceSettings, chain: PlanChain, generation: Generati
         raise DataError(
             "the log was not read up to that position",
             why=f"what is staged ends at {end}",
-            hint=f"name a position up to {end}; to read and merge newer log first: loader run --source {settings.name}",
+            hint=f"name a position up to {end}; to read and merge newer log first: loader run",
             source=settings.name,
             position=position,
         )
@@ -158,7 +158,7 @@ def _unread(settings: SourceSettings, lineage: tuple[Generation, ...]) -> DataEr
     return DataError(
         "the log was not read from that position on without a gap",
         why=f"before {oldest.start}: {oldest.gap}" if oldest.gap else f"the log that was read starts at {oldest.start}",
-        hint=f"loader replay --source {settings.name} --from {oldest.start}",
+        hint=f"loader replay --from {oldest.start}",
         source=settings.name,
     )
 

@@ -28,4 +28,4 @@ def test_tables_come_from_the_log_alone(empty: Loaded) -> None:
     empty.json("run")
     assert empty.differences() == NOTHING_DIFFERS
     refused = empty.json("run", "--until", until, code=2)
-    assert refused["hint"].startswith("loader run --source shop --until ")
+    assert refused["hint"].startswith("loader run --until ")

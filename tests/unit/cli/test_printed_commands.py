@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,11 +62,16 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
-def test_errors_of_one_of_several_sources_name_it(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = Output(as_json=False)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_errors_of_one_of_several_sources_name_it(
+    config: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    output = Output(as_json)
     Session(str(config), output).settings("crm")
     output.error(DataError("a value is wrong", hint="loader initial-load --table crm.t --again", table="crm.t"))
-    assert "what to do: loader initial-load --source crm --table crm.t --again" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    hint = json.loads(printed.out)["hint"] if as_json else printed.err.partition("what to do: ")[2].strip()
+    assert hint == "loader initial-load --source crm --table crm.t --again"
 
 
 def test_errors_of_the_only_source_do_not_name_it(config: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_replay_does_not_start_before_a_gap(site: Site, staged: list[Manifest]
     for text in (staged[1].start, str(staged[1].start_seqno), "1:4"):
         with pytest.raises(DataError, match="without a gap") as refused:
             start(site, text)
-        assert refused.value.hint == f"loader replay --source shop --from {FOLLOWING}"
+        assert refused.value.hint == f"loader replay --from {FOLLOWING}"
         assert "the server purged it" in refused.value.why
 
 

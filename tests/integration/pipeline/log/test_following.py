@@ -56,7 +56,7 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     refused(there, AnotherServer, "without GTIDs the position in its log is unknown")
     with pytest.raises(AnotherServer) as caught:
         plan_interval(there.settings)
-    assert "loader follow --source shop --at FILE:POS" in caught.value.hint
+    assert "loader follow --at FILE:POS" in caught.value.hint
     position = Position.at(*list(sizes(other).items())[-1])
     with pytest.raises(DataError):
         pipeline.follow_to(there.settings, Position(position.basename, position.lognum, position.logpos - 7))

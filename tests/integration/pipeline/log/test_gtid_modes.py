@@ -66,7 +66,7 @@ def test_a_server_with_unread_transactions_without_a_gtid(
     refused(there, AnotherServer, "without GTIDs the position in its log is unknown")
     with pytest.raises(AnotherServer, match="has no GTID") as caught:
         pipeline.plan_interval(there.settings)
-    assert "loader follow --source shop --at FILE:POS" in caught.value.hint
+    assert "loader follow --at FILE:POS" in caught.value.hint
     pipeline.follow_to(there.settings, before)
     unsent(there, [2, 3] if later else [2])
     run(new, insert(4))

@@ -70,7 +70,7 @@ def test_a_replica_made_from_a_backup_of_exactly_what_was_read(pair: tuple[Shop,
         refused(there, LogPurged, PURGED)
         with pytest.raises(LogPurged) as caught:
             plan_interval(there.settings)
-        assert "loader follow --source shop --at FILE:POS" in caught.value.hint
+        assert "loader follow --at FILE:POS" in caught.value.hint
         pipeline.follow_to(there.settings, Position.at(next(iter(sizes(replica))), 4))
     assert sum(file.rows for file in there.delta().files) == 2
     there.insert(5)

@@ -127,7 +127,7 @@ def test_a_log_without_column_names_begins_at_its_end_only(unread: Shop) -> None
     unread.run(f"SET GLOBAL binlog_row_metadata = {'MINIMAL' if unread.server.kind == 'mysql' else 'NO_LOG'}")
     with pytest.raises(UsageError, match="has no column names") as refused:
         pipeline.begin_at(unread.settings, "begin")
-    assert refused.value.hint.startswith("loader begin --source shop --at end;")
+    assert refused.value.hint.startswith("loader begin --at end;")
     pipeline.begin_at(unread.settings, "end")
     unread.insert(3)
     assert rows(unread) == 1
@@ -162,7 +162,7 @@ def test_a_run_stops_where_it_is_told(unread: Shop) -> None:
     assert rows(unread) == 1
     with pytest.raises(UsageError, match="which is after") as refused:
         plan_interval(unread.settings, until=until)
-    assert refused.value.hint == f"loader run --source shop --until {end(unread)}"
+    assert refused.value.hint == f"loader run --until {end(unread)}"
 
 
 def test_a_planned_interval_does_not_change(unread: Shop) -> None:

@@ -132,7 +132,7 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
         with pytest.raises(Errant, match="errant transactions") as caught:
             plan_interval(there.settings)
     assert f"{ERRANT}:1" in caught.value.why
-    assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint
+    assert f"loader follow --accept {ERRANT}:1" in caught.value.hint
     with pytest.raises(UsageError, match="not on this server"):
         pipeline.follow_accepting(there.settings, f"{ERRANT}:7")
     uuid = run(new, "SELECT @@server_uuid")[0][0]
@@ -159,7 +159,7 @@ def test_transactions_of_a_replica_that_was_the_primary_before(fresh_server: Sta
     with pytest.raises(Errant) as caught:
         plan_interval(shop.at(new).settings)
     assert f"transactions {uuid}:3" in caught.value.why
-    assert f"loader follow --source shop --accept {uuid}:3" in caught.value.hint
+    assert f"loader follow --accept {uuid}:3" in caught.value.hint
 
 
 def test_a_primary_after_a_replica_that_does_not_keep_the_order(fresh_server: StartServer, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def errant_refused(shop: Shop, gtid: str) -> None:
         with pytest.raises(Errant, match="errant transactions before transactions that were read") as caught:
             plan_interval(shop.settings)
         assert f"transactions {gtid}:" in caught.value.why
-        assert f"loader follow --source shop --accept {gtid};" in caught.value.hint
+        assert f"loader follow --accept {gtid};" in caught.value.hint
 
 
 def mariadb_begun(start: StartServer, folder: Path) -> tuple[Shop, Server, list[tuple[str, str]]]:
