@@ -73,15 +73,15 @@ def warehouse_rows(arrow: Any, columns: list[Column]) -> Iterator[tuple[Any, ...
     values = []
     for one in columns:
         make = _from_warehouse(one)
-        values.append([None if value is None else make(value) for value in arrow.column(one.name).to_pylist()])
+        values.append([None if value is None else _made(make, value) for value in arrow.column(one.name).to_pylist()])
     return zip(*values, strict=True)
 
 
-def _decimal(value: Any) -> Any:
-    """A number. Of rows that were deleted before the column had this type, the text that they had."""
+def _made(make: Canonical, value: Any) -> Any:
+    """A value in the form of the server's; as it is if the column had another type when its row was deleted."""
     try:
-        return Decimal(str(value))
-    except InvalidOperation:
+        return make(value)
+    except (TypeError, ValueError, AttributeError, InvalidOperation):
         return value
 
 
@@ -90,7 +90,7 @@ def _from_warehouse(column: Column) -> Canonical:
     if kind in INTEGERS or kind in {"bit", "year"}:
         return int
     if kind == "decimal":
-        return _decimal
+        return lambda value: Decimal(str(value))
     if kind in {"float", "double"}:
         return lambda value: repr(float(value))
     if kind in BINARIES or kind in {"point", "geometry"}:

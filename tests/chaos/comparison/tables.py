@@ -57,7 +57,8 @@ def _compare(server: Server, session: Session, command: Command, table: str, beg
     arrow = static.scan().to_arrow()
     mode, beginning = mode_of(table), _beginning(static, begun.emptied)
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
-    if command.keeps_columns and mode != "mirror":
+    # The load of a history keeps the columns of its earlier rows.
+    if mode == "history" or (command.keeps_columns and mode != "mirror"):
         names = [one for one in names if one in {column.name for column in columns}]
     # A table without a row since it was made or altered has its new columns, and their types, with its next row.
     if not theirs and not _has_rows(arrow, mode, beginning):
