@@ -67,7 +67,7 @@ def repair_params() -> dict[str, Param]:
         ),
         "accept": text_param(
             "Accept",
-            "For follow, instead of a position: GTIDs of transactions that only the new server has. They are skipped.",
+            "For follow, instead of a position: the errant transactions that the error names. They are skipped.",
         ),
         "definition": text_param(
             "Definition",

@@ -103,7 +103,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation) -
 def _generation_after(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
     """Return the generation that continues after everything staged of `old`, on the server that the source has now.
 
-    `accepted`: transactions that only the new server has, and that are skipped.
+    `accepted`: errant transactions that are skipped.
 
     Raises:
         AnotherServer: without GTIDs on both servers, only an operator can know the position. The same if transactions
@@ -161,7 +161,7 @@ def _explain_unknown_start(settings: SourceSettings, gtids: str, start: Position
 
 
 def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
-    """Create a generation on the server that the source has now, and skip transactions that only this server has.
+    """Create a generation on the server that the source has now, and skip errant transactions of this server.
 
     Raises:
         UsageError: the text is no GTID set, or has transactions that the server lacks or that are not errant. Or the

@@ -45,7 +45,7 @@ def follow(
         ),
     ] = "",
     accept: Annotated[
-        str, typer.Option(metavar="GTIDS", help="Transactions that only the new server has; they are skipped.")
+        str, typer.Option(metavar="GTIDS", help="Errant transactions that an error named; they are skipped.")
     ] = "",
     source: SourceOption = "",
 ) -> None:
