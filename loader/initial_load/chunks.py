@@ -42,7 +42,7 @@ def chunk_conditions(connection: Connection[Any], plan: LoadPlan, number: int) -
     """
     lower, upper = plan.chunk(number)
     middle = middle_condition(plan, lower, upper)
-    if middle and not query(connection, sql("initial_load/any_row").format(**_place(plan, middle))):
+    if middle and not _has_row(connection, plan, middle):
         return (range_condition(plan, lower, upper),)
     return range_parts(plan, lower, upper)
 
@@ -63,6 +63,10 @@ def chunk_query(plan: LoadPlan, condition: str) -> str:
     return sql("initial_load/chunk").format(columns=", ".join(plan.select), **_place(plan, condition))
 
 
+def _has_row(connection: Connection[Any], plan: LoadPlan, condition: str) -> bool:
+    return bool(query(connection, sql("initial_load/any_row").format(**_place(plan, condition))))
+
+
 def _place(plan: LoadPlan, condition: str) -> dict[str, str]:
     return {
         "table": quote_table(plan.name),
@@ -79,8 +83,8 @@ def check_offsets(connection: Connection[Any], plan: LoadPlan, number: int) -> N
     """
     names = [f"CAST({quote_name(name)} AS CHAR)" for name in plan.offset_texts]
     texts = " OR ".join(f"{name} LIKE '%{sign}__:__%'" for name in names for sign in "+-")
-    place = _place(plan, range_condition(plan, *plan.chunk(number)))
-    if names and query(connection, sql("initial_load/offset_text").format(texts=texts, **place)):
+    condition = f"({range_condition(plan, *plan.chunk(number))}) AND ({texts})"
+    if names and _has_row(connection, plan, condition):
         raise UnsupportedError(
             "virtual columns may convert texts with a time zone offset to the time zone of the session",
             why=f"rows have such texts in {', '.join(plan.offset_texts)}; the log has the values of the sessions that"

@@ -62,7 +62,7 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
 
 
 def another_server_error(expected: Identity, found: Identity) -> AnotherServer:
-    """Return the error for another server than the one that the chain was read from."""
+    """Return the error for a server that differs from the one that the chain was read from."""
     return AnotherServer(
         "the source is another server than before, so known positions are meaningless",
         why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",

@@ -1,4 +1,4 @@
--- Whether a range of keys has a row.
+-- Whether a row of a table fulfils a condition.
 SELECT 1
 FROM {table}{index}
 WHERE {range}
