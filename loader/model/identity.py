@@ -17,6 +17,11 @@ class Identity(BaseModel):
     server_id: int
     uuid: str = ""
 
+    def __str__(self) -> str:
+        """Such as `mysql 8.4.3, server id 1, UUID 3e11fa47-...`."""
+        text = f"{self.kind} {self.version}, server id {self.server_id}"
+        return f"{text}, UUID {self.uuid}" if self.uuid else text
+
     def same_server(self, other: Identity) -> bool:
         """Return whether positions of both can be compared: they have the same uuid or, on MariaDB, server id."""
         return (self.kind, self.uuid, self.server_id if not self.uuid else 0) == (

@@ -121,5 +121,5 @@ def set_schema(source: str) -> dict[str, str]:
 
 def _summary(new: Generation) -> dict[str, Any]:
     """Log a generation of the log, and return what the task returns of it."""
-    _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
+    _LOG.info("generation %s of the log starts at %s of %s", new.name, new.start, new.identity)
     return {"generation": new.name, "start": new.start}

@@ -112,6 +112,12 @@ def test_mysql_servers_are_told_apart_by_uuid_and_mariadb_s_by_id() -> None:
     assert not mariadb.same_server(mysql)
 
 
+def test_a_server_in_words() -> None:
+    assert str(Identity(kind="mariadb", version="11.8", server_id=1)) == "mariadb 11.8, server id 1"
+    mysql = Identity(kind="mysql", version="8.4.3", server_id=2, uuid="3e11fa47")
+    assert str(mysql) == "mysql 8.4.3, server id 2, UUID 3e11fa47"
+
+
 @given(st.text(min_size=1, alphabet="a.`b' "), st.text(min_size=1, alphabet="a.`b' "))
 def test_the_text_of_a_table_stands_for_it_alone(schema: str, table: str) -> None:
     name = TableName(schema, table)

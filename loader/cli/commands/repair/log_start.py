@@ -63,5 +63,5 @@ def _report(session: Session, generation: Generation) -> None:
         session.output.document(generation)
     else:
         session.output.line(
-            f"generation {generation.name} of the log starts at {generation.start} of server {generation.identity}"
+            f"generation {generation.name} of the log starts at {generation.start} of {generation.identity}"
         )
